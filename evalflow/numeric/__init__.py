@@ -1,0 +1,1 @@
+"""Arrays in, numbers out: intervals, tests and resampling that know nothing of experiments."""

@@ -1,0 +1,366 @@
+"""The records that flow through a run, and how they are written as JSON lines.
+
+Records are frozen; nothing downstream edits one, it makes another. Times are seconds on a monotonic clock.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any, Literal
+
+from evalflow.errors import DataError, StoredRunError
+
+SCHEMA_VERSION = 1
+
+Status = Literal["ok", "empty", "truncated", "error", "unscored"]
+FinishReason = Literal["stop", "length"]
+Outcome = Literal["pass", "fail", "unreadable", "skipped"]
+RunVerdict = Literal["pass", "fail", "unreadable", "incomplete"]
+
+
+@dataclass(frozen=True)
+class Item:
+    """One question of a dataset.
+
+    Its three groupings mean different things: `prefix_group` shares a prompt prefix (the cache's unit),
+    `cluster` is statistically dependent (the error bar's unit), `kind` is for breakdown and `where`.
+    """
+
+    id: str
+    prompt: str
+    target: str | None = None
+    kind: str = ""
+    cluster: str = ""
+    prefix_group: str = ""
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def dependence(self) -> str:
+        """The cluster, or the item itself where it declares none."""
+        return self.cluster or self.id
+
+
+@dataclass(frozen=True)
+class Decoding:
+    """How text is drawn from a model. Temperature 0 is greedy.
+
+    `max_tokens` counts generated tokens; `stop` are strings that end the text and are not part of it.
+    """
+
+    temperature: float = 0.0
+    top_p: float = 1.0
+    max_tokens: int = 256
+    stop: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.temperature < float("inf"):
+            raise ValueError(f"temperature is {self.temperature}; give a finite number of at least 0")
+        if not 0.0 < self.top_p <= 1.0:
+            raise ValueError(f"top_p is {self.top_p}; give a number above 0 and at most 1")
+        if self.max_tokens < 1:
+            raise ValueError(f"max_tokens is {self.max_tokens}; give at least 1")
+
+    @property
+    def greedy(self) -> bool:
+        """Whether the text is the same whatever the seed."""
+        return self.temperature == 0.0
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a model is asked: one prompt, drawn one way, with one sampling seed (31 bits)."""
+
+    item_id: str
+    prompt: str
+    decoding: Decoding
+    seed: int
+
+
+@dataclass(frozen=True)
+class Times:
+    """When one request passed each point (s, monotonic); None where the model cannot say."""
+
+    scheduled: float | None = None
+    sent: float | None = None
+    headers: float | None = None
+    first_byte: float | None = None
+    first_token: float | None = None
+    first_visible: float | None = None
+    last_token: float | None = None
+    end: float | None = None
+
+
+@dataclass(frozen=True)
+class Completion:
+    """What a model answered. Unknown counts are None, never 0."""
+
+    text: str
+    finish_reason: FinishReason | None
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    tokens_source: Literal["usage", "chunks", "local"] | None = None
+    cached_tokens: int | None = None
+    cached_source: str | None = None
+    times: Times = Times()
+    gaps: tuple[float, ...] | None = None
+    attempts: int = 1
+
+
+@dataclass(frozen=True)
+class RowError:
+    """Why a request has no answer."""
+
+    kind: str
+    message: str
+    attempts: int = 1
+
+
+@dataclass(frozen=True)
+class Row:
+    """What one arm produced for one item under one seed: the only raw record.
+
+    `stats` holds each metric's statistics (None: the metric excludes this row) and `detail` its reasons; both are
+    empty until the row is scored.
+    """
+
+    run_id: str
+    session: str
+    arm: str
+    seed: int
+    item_id: str
+    status: Status
+    draft: str | None
+    served: str | None
+    prefix_group: str = ""
+    cluster: str = ""
+    kind: str = ""
+    error: RowError | None = None
+    finish_reason: FinishReason | None = None
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    tokens_source: str | None = None
+    cached_tokens: int | None = None
+    cached_source: str | None = None
+    times: Times = Times()
+    gaps: tuple[float, ...] | None = None
+    seed_sent: int | None = None
+    attempts: int = 1
+    stats: Mapping[str, tuple[float, ...] | None] = field(default_factory=dict)
+    detail: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    schema: int = SCHEMA_VERSION
+
+    @property
+    def key(self) -> tuple[str, int, str]:
+        """What a row is the answer to: (arm, seed, item id)."""
+        return (self.arm, self.seed, self.item_id)
+
+    @property
+    def dependence(self) -> str:
+        """The cluster, or the item itself where it declares none."""
+        return self.cluster or self.item_id
+
+
+@dataclass(frozen=True)
+class Probe:
+    """One measurement of an arm itself, apart from its answers: a repeat of the fixed-length protocol, its memory."""
+
+    arm: str
+    name: str
+    values: Mapping[str, float]
+    schema: int = SCHEMA_VERSION
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A named number with its denominator and interval; `value` is None with a `reason` where it is undefined."""
+
+    value: float | None
+    unit: str = ""
+    low: float | None = None
+    high: float | None = None
+    level: float | None = None
+    method: str | None = None
+    n_total: int = 0
+    n_scored: int = 0
+    n_excluded: int = 0
+    n_error: int = 0
+    reason: str | None = None
+    metric_version: int = 1
+
+    def __post_init__(self) -> None:
+        assert (self.value is None) == (self.reason is not None), "undefined needs a reason, and only it has one"
+
+
+@dataclass(frozen=True)
+class Delta:
+    """Candidate minus reference on the items that both answered.
+
+    `p` is the test that gates (over clusters where items are dependent), `p_items` the same test over items.
+    `words` says it in a sentence; `mde` is the smallest difference that this run could have shown.
+    """
+
+    delta: float | None
+    low: float | None = None
+    high: float | None = None
+    level: float = 0.95
+    method: str | None = None
+    bootstrap_low: float | None = None
+    bootstrap_high: float | None = None
+    p: float | None = None
+    p_adjusted: float | None = None
+    p_items: float | None = None
+    test: str | None = None
+    wins: int = 0
+    losses: int = 0
+    ties: int = 0
+    n_pairs: int = 0
+    n_clusters: int = 0
+    unpaired: tuple[str, ...] = ()
+    mde: float | None = None
+    higher_is_better: bool = True
+    conclusion: Literal["better", "worse", "not shown", "identical", "undefined"] = "undefined"
+    words: str = ""
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class GateResult:
+    """What one gate decided, on which figure, and which rows decided it (worst first)."""
+
+    outcome: Outcome
+    expected: Literal["pass", "fail"]
+    figure: str
+    value: float | None
+    bound: str
+    threshold: str
+    denominator: int | None
+    arm: str | None = None
+    comparison: str | None = None
+    rows: tuple[str, ...] = ()
+    reason: str | None = None
+    report_only: bool = False
+    on_fail: str | None = None
+
+
+def to_json(record: Any) -> str:
+    """One line of JSON for a record. ASCII only, so that any string (lone surrogates too) survives the round trip.
+
+    A number that is not finite is refused: undefined is None with a reason, never NaN in a file.
+    """
+    return json.dumps(asdict(record), ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+
+
+def row_from_json(line: str, where: str) -> Row:
+    """The row written by `to_json`.
+
+    Raises:
+        StoredRunError: the schema version is not ours, or a field is unknown or missing.
+    """
+    data = _versioned(line, where)
+    try:
+        error = data.pop("error")
+        times = data.pop("times")
+        gaps = data.pop("gaps")
+        stats = {name: None if s is None else tuple(s) for name, s in data.pop("stats").items()}
+        return Row(
+            **data,
+            error=RowError(**error) if error else None,
+            times=Times(**times),
+            gaps=None if gaps is None else tuple(gaps),
+            stats=stats,
+        )
+    except (KeyError, TypeError, AttributeError) as fault:
+        raise StoredRunError(f"{where}: not a row of schema {SCHEMA_VERSION} ({fault}); restore the file") from None
+
+
+def probe_from_json(line: str, where: str) -> Probe:
+    """The probe written by `to_json`; raises as `row_from_json` does."""
+    data = _versioned(line, where)
+    try:
+        return Probe(**data)
+    except TypeError as fault:
+        raise StoredRunError(f"{where}: not a probe of schema {SCHEMA_VERSION} ({fault}); restore the file") from None
+
+
+def item_from_json(line: str, where: str) -> Item:
+    """The item written by `to_json`.
+
+    Raises:
+        StoredRunError: the line is no item.
+    """
+    try:
+        return Item(**json.loads(line))
+    except (ValueError, TypeError) as fault:
+        raise StoredRunError(f"{where}: not an item ({fault}); restore the file") from None
+
+
+def check_schema(version: object, where: str) -> None:
+    """Refuse a stored file of a schema version that this evalflow does not read.
+
+    Raises:
+        StoredRunError: always, unless `version` is `SCHEMA_VERSION`.
+    """
+    if version != SCHEMA_VERSION:
+        raise StoredRunError(
+            f"{where}: schema version {version!r} is unknown here (this evalflow reads {SCHEMA_VERSION}); "
+            "use the evalflow that wrote it"
+        )
+
+
+def read_lines(path: Path) -> Iterator[tuple[str, str]]:
+    """`(where, line)` of every non-blank line of a UTF-8 file, `where` being `file:line`.
+
+    Raises:
+        DataError: the file is not there or not UTF-8.
+    """
+    try:
+        handle = path.open(encoding="utf-8", newline="\n")
+    except OSError as fault:
+        raise DataError(f"{path}: cannot be read ({fault.strerror}); give a readable file") from None
+    with handle:
+        number = 0
+        try:
+            for number, line in enumerate(handle, start=1):
+                if line.strip():
+                    yield f"{path}:{number}", line
+        except UnicodeDecodeError as fault:
+            raise DataError(f"{path}:{number + 1}: not UTF-8 ({fault.reason}); save the file as UTF-8") from None
+
+
+def digest(value: Any) -> str:
+    """SHA-256 (64 hex digits) of the canonical JSON of `value`: sorted keys, no spaces, ASCII."""
+    text = json.dumps(value, sort_keys=True, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def fingerprints(items: Iterable[Item]) -> dict[str, str]:
+    """Three digests of a dataset, which every comparison rests on.
+
+    `content_fp` is the set of items (any order), `ordered_fp` the sequence, `request_fp` the prompts as sent.
+    """
+    listed = list(items)
+    # the prompt is left out of the content: it is the template's, and has a fingerprint of its own
+    contents = [digest({**asdict(item), "prompt": None}) for item in listed]
+    return {
+        "content_fp": digest(sorted(contents)),
+        "ordered_fp": digest(contents),
+        "request_fp": digest([item.prompt for item in listed]),
+    }
+
+
+def _versioned(line: str, where: str) -> dict[str, Any]:
+    try:
+        data = json.loads(line)
+    except ValueError:
+        raise StoredRunError(f"{where}: not JSON; restore the file") from None
+    if not isinstance(data, dict):
+        raise StoredRunError(f"{where}: not a JSON object; restore the file")
+    check_schema(data.get("schema"), where)
+    return data
+
+
+ROW_FIELDS = tuple(f.name for f in fields(Row))

@@ -1,0 +1,1 @@
+"""Where finished runs are logged."""

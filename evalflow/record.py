@@ -19,6 +19,7 @@ SCHEMA_VERSION = 1
 Status = Literal["ok", "empty", "truncated", "error", "unscored"]
 FinishReason = Literal["stop", "length"]
 Outcome = Literal["pass", "fail", "unreadable", "skipped"]
+Conclusion = Literal["better", "worse", "not shown", "identical", "undefined"]
 RunVerdict = Literal["pass", "fail", "unreadable", "incomplete"]
 
 
@@ -200,14 +201,19 @@ class Delta:
     """Candidate minus reference on the items that both answered.
 
     `p` is the test that gates (over clusters where items are dependent), `p_items` the same test over items.
-    `words` says it in a sentence; `mde` is the smallest difference that this run could have shown.
+    `bound_low` and `bound_high` are one-sided bounds at `level`, for claims with a margin. `mde` is the smallest
+    difference that this run could have shown; `words` says the whole in a sentence.
     """
 
     delta: float | None
+    reference_value: float | None = None
+    candidate_value: float | None = None
     low: float | None = None
     high: float | None = None
     level: float = 0.95
     method: str | None = None
+    bound_low: float | None = None
+    bound_high: float | None = None
     bootstrap_low: float | None = None
     bootstrap_high: float | None = None
     p: float | None = None
@@ -222,9 +228,12 @@ class Delta:
     unpaired: tuple[str, ...] = ()
     mde: float | None = None
     higher_is_better: bool = True
-    conclusion: Literal["better", "worse", "not shown", "identical", "undefined"] = "undefined"
+    conclusion: Conclusion = "undefined"
     words: str = ""
     reason: str | None = None
+
+    def __post_init__(self) -> None:
+        assert (self.delta is None) == (self.reason is not None), "undefined needs a reason, and only it has one"
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,278 @@
+"""The command line: compose, plan, run, score, judge, report, track, exit code. Heavy imports happen where needed."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evalflow import __version__
+from evalflow.errors import ConfigError, EvalflowError, ExitCode, UsageError, worst
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from evalflow.runner.journal import StoredRun
+    from evalflow.runner.plan import Plan
+
+USAGE = """\
+evalflow: declarative experiments for language models
+
+  evalflow [key=value ...]               run the experiment (default: tiny_gpt)
+  evalflow experiment=NAME key=value     run another one, or change any of its parts
+  evalflow -m seed=0,1,2                 sweep over values
+  evalflow dry_run=true                  print the plan and stop
+  evalflow score RUN                     score and judge a stored run again, without its model
+  evalflow ui                            open the MLflow UI on the store under outputs/
+
+  arms.long.decoding.temperature=0.7     change one field of one arm
+  +arm@arms.hot=sampled                  add an arm         ~arms.short    remove one
+  limit=5                                a smoke run: its gates stay unreadable
+
+  --config-dir DIR   a folder of your own configs, beside the shipped ones (may be repeated)
+  --allow PREFIX     a module prefix that _target_ may name besides evalflow (may be repeated)
+  --quiet            print the verdict alone         --debug    show tracebacks
+  --cfg job | --info | --hydra-help      Hydra's own views of the config
+  --version, --help
+
+exit codes: 0 pass, 1 a gate failed, 2 unreadable, 3 could not complete, 64 usage or config, 130 interrupted
+"""
+HYDRA_FLAGS = (
+    "--cfg",
+    "-c",
+    "--info",
+    "-i",
+    "--hydra-help",
+    "--resolve",
+    "--package",
+    "-p",
+    "--shell-completion",
+    "-sc",
+)
+SWEEP_FLAGS = ("-m", "--multirun")
+
+
+@dataclass(frozen=True)
+class Options:
+    """Our own flags; everything else on the line is overrides or Hydra's."""
+
+    folders: tuple[Path, ...]
+    allow: tuple[str, ...]
+    quiet: bool
+    debug: bool
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command line and return its exit code (contract: `errors.ExitCode`)."""
+    line = list(sys.argv[1:] if argv is None else argv)
+    debug = "--debug" in line
+    try:
+        return int(_dispatch(line))
+    except KeyboardInterrupt:
+        print("evalflow: interrupted; what was answered is on disk", file=sys.stderr)
+        return int(ExitCode.INTERRUPTED)
+    except ConfigError as fault:
+        for one in fault.faults:
+            print(f"evalflow: {one}", file=sys.stderr)
+        return _ended(fault, debug)
+    except EvalflowError as fault:
+        print(f"evalflow: {fault}", file=sys.stderr)
+        return _ended(fault, debug)
+
+
+def _ended(fault: EvalflowError, debug: bool) -> int:
+    if debug:
+        traceback.print_exc()
+    return int(fault.exit_code)
+
+
+def _dispatch(line: list[str]) -> int:
+    options, rest = _options(line)
+    if "--help" in rest or "-h" in rest or rest == ["help"]:
+        return _help(options)
+    if "--version" in rest:
+        print(f"evalflow {__version__}")
+        return ExitCode.PASS
+    if any(word in HYDRA_FLAGS or word.split("=")[0] in HYDRA_FLAGS for word in rest):
+        return _hydra(rest, options)
+    if any(word in SWEEP_FLAGS for word in rest):
+        return _sweep([word for word in rest if word not in SWEEP_FLAGS], options)
+    commands = {"score": _score, "ui": _ui}
+    if rest and rest[0] in commands:
+        return commands[rest[0]](rest[1:], options)
+    return _run(rest, options)
+
+
+def _options(line: list[str]) -> tuple[Options, list[str]]:
+    parser = argparse.ArgumentParser(prog="evalflow", add_help=False, allow_abbrev=False, exit_on_error=False)
+    parser.add_argument("--config-dir", "-cd", action="append", default=[], type=Path)
+    parser.add_argument("--allow", action="append", default=[])
+    parser.add_argument("--quiet", action="store_true")
+    parser.add_argument("--debug", action="store_true")
+    try:
+        known, rest = parser.parse_known_args(line)
+    except argparse.ArgumentError as fault:
+        raise UsageError(f"command line: {fault}; see evalflow --help") from None
+    allow = (*known.allow, *_allowed_by_environment())
+    return Options(tuple(known.config_dir), allow, known.quiet, known.debug), rest
+
+
+def _allowed_by_environment() -> list[str]:
+    import os
+
+    return [prefix for prefix in os.environ.get("EVALFLOW_ALLOW", "").replace(":", ",").split(",") if prefix]
+
+
+def _help(options: Options) -> int:
+    from evalflow.runner.experiments import experiments, shipped_folder
+
+    print(USAGE)
+    print("experiments:")
+    for name, said in experiments((shipped_folder(), *options.folders)):
+        print(f"  {name:<16} {said}")
+    return ExitCode.PASS
+
+
+def _run(overrides: list[str], options: Options) -> int:
+    """The whole flow of one experiment."""
+    from evalflow.runner.build import Faults
+    from evalflow.runner.compose import blamed, compose_config
+    from evalflow.runner.plan import build_plan
+
+    faults = Faults()
+    composed = compose_config(overrides, options.folders, faults)
+    if composed is None:
+        raise ConfigError(faults.found)
+    try:
+        plan = build_plan(composed.config, options.allow, faults)
+    except ConfigError as fault:
+        raise ConfigError([blamed(one, composed) for one in fault.faults]) from None
+    return carry(plan, options)
+
+
+def carry(plan: Plan, options: Options) -> int:
+    """Run a plan, or print it; from here on nothing can be wrong with the config."""
+    from rich.console import Console
+
+    from evalflow.report.progress import TerminalProgress
+    from evalflow.runner.journal import check_writable, unfinished
+    from evalflow.runner.session import carry_out
+
+    outputs = Path(plan.runner.outputs)
+    check_writable(outputs, plan.name)
+    console = _console()
+    for run_id in unfinished(outputs, plan.name, plan.resume_key()):
+        if not options.quiet:
+            console.print(f"run {run_id} of the same rows is unfinished; it is left alone, and a new run starts")
+    if plan.config.get("dry_run"):
+        from evalflow.report.dry_run import print_plan
+
+        print_plan(plan, console)
+        return ExitCode.PASS
+    with TerminalProgress(Console(stderr=True), plan.runner.progress and not options.quiet) as progress:
+        run = carry_out(plan, progress)
+    return _conclude(plan, run, options, console)
+
+
+def _conclude(plan: Plan, run: StoredRun, options: Options, console: Console, track: bool = True) -> int:
+    """Score, judge, report, track. The report is on disk before tracking begins, which cannot change the answer."""
+    from evalflow.report.build import build_report
+    from evalflow.report.console import print_report
+    from evalflow.report.files import write_report
+    from evalflow.runner.judge import judge
+    from evalflow.runner.score import score
+
+    scores = score(plan, run.rows, run.probes, run.traces)
+    report = build_report(run, scores, judge(scores))
+    write_report(run.folder, report, scores.rows)
+    if options.quiet:
+        print(report["verdict"])
+    else:
+        print_report(report, console)
+        console.print(f"Folder: {run.folder}", soft_wrap=True)
+    if track:
+        _track(plan, run, report, scores.rows, options, console)
+    return int(report["exit_code"])
+
+
+def _track(
+    plan: Plan, run: StoredRun, report: dict[str, Any], rows: list[Any], options: Options, console: Console
+) -> None:
+    from evalflow.errors import TrackingError
+    from evalflow.tracking.finished_run import FinishedRun
+
+    if plan.tracking is None:
+        return
+    try:
+        logged = plan.tracking.log(FinishedRun(run.folder, report, rows, run.items), Path(plan.runner.outputs))
+    except TrackingError as fault:
+        print(f"evalflow: {fault}", file=sys.stderr)
+        return
+    if logged is not None and not options.quiet:
+        console.print(f"MLflow: {logged.link} (served by `evalflow ui`)", soft_wrap=True)
+
+
+def _score(words: list[str], options: Options) -> int:
+    """`evalflow score RUN`: the same scoring over stored rows."""
+    from evalflow.dataset.protocol import Selection
+    from evalflow.runner.compose import from_yaml
+    from evalflow.runner.journal import find_run, load_run
+    from evalflow.runner.plan import build_plan
+
+    if len(words) != 1:
+        raise UsageError("evalflow score: it takes one run; give its folder or id")
+    run = load_run(find_run(words[0]))
+    config = from_yaml(run.folder / "config.yaml")
+    plan = build_plan(config, options.allow, stored=Selection(run.items, run.state.get("part")))
+    return _conclude(plan, run, options, _console(), track=False)
+
+
+def _ui(words: list[str], options: Options) -> int:  # noqa: ARG001 - every command has this shape
+    """`evalflow ui`: the MLflow UI on the store that runs are logged to."""
+    from evalflow.tracking.ui import serve
+
+    parser = argparse.ArgumentParser(prog="evalflow ui", exit_on_error=False)
+    parser.add_argument("--outputs", type=Path, default=Path("outputs"))
+    parser.add_argument("--uri", default=None)
+    parser.add_argument("--port", type=int, default=5000)
+    try:
+        asked = parser.parse_args(words)
+    except (argparse.ArgumentError, SystemExit) as fault:
+        raise UsageError(f"evalflow ui: {fault}; it takes --outputs DIR, --uri URI, --port N") from None
+    print(f"http://127.0.0.1:{asked.port}  (Ctrl-C ends it)")
+    return serve(asked.outputs, asked.uri, asked.port)
+
+
+def _sweep(overrides: list[str], options: Options) -> int:
+    """One job per combination; a job never exits the process, and the worst of their codes is the sweep's."""
+    from evalflow.runner.compose import expand_sweep
+
+    codes = []
+    for job in expand_sweep(overrides):
+        print(f"evalflow {' '.join(job)}", flush=True)
+        try:
+            codes.append(_run(list(job), options))
+        except EvalflowError as fault:
+            print(f"evalflow: {fault}", file=sys.stderr)
+            codes.append(int(fault.exit_code))
+    return worst(codes)
+
+
+def _hydra(words: list[str], options: Options) -> int:
+    """Hydra's own views of the config; its exits all mean that the command line was wrong."""
+    from evalflow.runner.compose import hydra_view
+
+    return ExitCode.PASS if hydra_view(words, options.folders) else ExitCode.USAGE
+
+
+def _console() -> Console:
+    from rich.console import Console
+
+    console = Console(highlight=False, markup=False)
+    if not console.is_terminal:
+        console.width = 160  # a pipe has no width; 80 would fold every table
+    return console

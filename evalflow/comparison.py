@@ -1,0 +1,244 @@
+"""Comparing two arms on the items that both answered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evalflow.numeric.bootstrap import bootstrap_mean, bootstrap_statistic
+from evalflow.numeric.cluster import cluster_means, mean_interval
+from evalflow.numeric.interval import Interval
+from evalflow.numeric.moments import sample_sd
+from evalflow.numeric.multiplicity import holm
+from evalflow.numeric.power import mde
+from evalflow.numeric.proportion import zero_event_bound
+from evalflow.numeric.sign import sign_test
+from evalflow.numeric.undefined import Undefined
+from evalflow.record import Conclusion, Delta
+
+Values = NDArray[np.float64]
+ItemStats = Mapping[str, tuple[float, ...]]
+"""Item id -> one arm's statistics (K,) under one metric, its seeds averaged."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """How a metric reads statistics: its figure over a stack (N, K), and one unit's own number."""
+
+    value: Callable[[Values], float]
+    point: Callable[[tuple[float, ...]], float]
+    is_mean: bool
+    is_rate: bool
+    higher_is_better: bool
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Two stacks (N, K) in one item order, the difference of each pair (N,), and what each depends on (N,)."""
+
+    reference: Values
+    candidate: Values
+    differences: Values
+    clusters: NDArray[np.object_]
+    unpaired: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Paired:
+    """Candidate minus reference, paired by item.
+
+    Differences are averaged inside a cluster, and the test that gates runs over clusters; where no two items share
+    one, the clusters are the items. `level` sets the interval, and `1 - level` the test. The bootstrap resamples
+    clusters.
+    """
+
+    reference: str
+    candidate: str
+    figures: tuple[str, ...]
+    level: float = 0.95
+    resamples: int = 10_000
+    power: float = 0.8
+
+    def __post_init__(self) -> None:
+        if self.reference == self.candidate:
+            raise ValueError(f"reference and candidate are both {self.reference}; name two arms")
+        if not self.figures or len(set(self.figures)) < len(self.figures):
+            raise ValueError(f"figures is {list(self.figures)}; name at least one, each once")
+        if not 0.5 < self.level < 1 or not 0 < self.power < 1:
+            raise ValueError(f"level is {self.level}, power {self.power}; give level in (0.5, 1) and power in (0, 1)")
+        if self.resamples < 1000:
+            raise ValueError(f"resamples is {self.resamples}; give at least 1000")
+
+    def compare(
+        self, measure: Measure, reference: ItemStats, candidate: ItemStats, clusters: Mapping[str, str], seed: int
+    ) -> Delta:
+        """The difference on one figure; `clusters` is item id -> cluster, in the dataset's order.
+
+        Its p-value is raw and it has no words yet: `conclude` corrects a whole family at once.
+        """
+        pairs = pair(measure, reference, candidate, clusters)
+        if not len(pairs.differences):
+            return Delta(None, unpaired=pairs.unpaired, reason="no item was scored in both arms")
+        try:
+            before, after = measure.value(pairs.reference), measure.value(pairs.candidate)
+        except Undefined as undefined:
+            return Delta(None, n_pairs=len(pairs.differences), unpaired=pairs.unpaired, reason=undefined.reason)
+        alpha = 1 - self.level
+        _, by_cluster = cluster_means(pairs.differences, pairs.clusters)
+        test = sign_test(by_cluster, alpha)
+        bootstrap = self._bootstrap(measure, pairs, seed)
+        interval = _mean_bounds(measure, pairs, self.level) if measure.is_mean else bootstrap
+        bounds = _mean_bounds(measure, pairs, 1 - 2 * alpha) if measure.is_mean else None
+        low, high = _ends(interval)
+        bound_low, bound_high = _ends(bounds)
+        bootstrap_low, bootstrap_high = _ends(bootstrap)
+        return Delta(
+            delta=after - before,
+            reference_value=before,
+            candidate_value=after,
+            low=low,
+            high=high,
+            level=self.level,
+            method=interval.method if interval else None,
+            bound_low=bound_low,
+            bound_high=bound_high,
+            bootstrap_low=bootstrap_low,
+            bootstrap_high=bootstrap_high,
+            p=test.p,
+            p_items=sign_test(pairs.differences, alpha).p,
+            test=f"exact sign test over {'clusters' if len(by_cluster) < len(pairs.differences) else 'items'}",
+            wins=test.wins,
+            losses=test.losses,
+            ties=test.ties,
+            n_pairs=len(pairs.differences),
+            n_clusters=len(by_cluster),
+            unpaired=pairs.unpaired,
+            mde=_mde(by_cluster, alpha, self.power) if measure.is_mean else None,
+            higher_is_better=measure.higher_is_better,
+        )
+
+    def _bootstrap(self, measure: Measure, pairs: Pairs, seed: int) -> Interval | None:
+        names, means = cluster_means(pairs.differences, pairs.clusters)
+        members = [np.flatnonzero(pairs.clusters == name) for name in names]
+        try:
+            if measure.is_mean:
+                sizes = np.array([len(m) for m in members], dtype=np.float64)
+                return bootstrap_mean(means, seed, self.resamples, self.level, weights=sizes)
+
+            def delta(drawn: NDArray[np.int64]) -> float:
+                rows = np.concatenate([members[g] for g in drawn])
+                return measure.value(pairs.candidate[rows]) - measure.value(pairs.reference[rows])
+
+            return bootstrap_statistic(len(members), delta, seed, self.resamples, self.level)
+        except Undefined:
+            return None
+
+
+def pair(measure: Measure, reference: ItemStats, candidate: ItemStats, clusters: Mapping[str, str]) -> Pairs:
+    """The items that both arms scored, in the order of `clusters`, and by name those that only one did."""
+    shared = [item for item in clusters if item in reference and item in candidate]
+    unpaired = tuple(item for item in clusters if (item in reference) != (item in candidate))
+    differences = [measure.point(candidate[item]) - measure.point(reference[item]) for item in shared]
+    return Pairs(
+        reference=np.array([reference[item] for item in shared], dtype=np.float64),
+        candidate=np.array([candidate[item] for item in shared], dtype=np.float64),
+        differences=np.array(differences, dtype=np.float64),
+        clusters=np.array([clusters[item] for item in shared], dtype=object),
+        unpaired=unpaired,
+    )
+
+
+def conclude(deltas: Mapping[tuple[str, str], tuple[Paired, Delta]]) -> dict[tuple[str, str], Delta]:
+    """Correct the p-values of a family by Holm and say each result in words.
+
+    The family is every (comparison, figure) of the experiment that has a p-value.
+    """
+    tested = [key for key, (_, delta) in deltas.items() if delta.p is not None]
+    adjusted = dict(zip(tested, holm([float(deltas[key][1].p or 0.0) for key in tested]), strict=True))
+    return {
+        key: _worded(comparison, replace(delta, p_adjusted=adjusted.get(key)), key[1])
+        for key, (comparison, delta) in deltas.items()
+    }
+
+
+def _worded(comparison: Paired, delta: Delta, figure: str) -> Delta:
+    pair_name = f"{comparison.candidate} against {comparison.reference} on {figure}"
+    if delta.delta is None:
+        return replace(delta, words=f"{pair_name}: undefined ({delta.reason})")
+    alpha = 1 - comparison.level
+    gained = delta.delta > 0 if delta.higher_is_better else delta.delta < 0
+    conclusion: Conclusion
+    if delta.wins + delta.losses == 0 and delta.delta == 0:
+        conclusion = "identical"
+    elif delta.p_adjusted is not None and delta.p_adjusted <= alpha and delta.delta != 0:
+        conclusion = "better" if gained else "worse"
+    else:
+        conclusion = "not shown"
+    says = {
+        "better": f"{comparison.candidate} is better than {comparison.reference}",
+        "worse": f"{comparison.candidate} is worse than {comparison.reference}",
+        "identical": f"{comparison.candidate} and {comparison.reference} gave the same score on every pair",
+        "not shown": f"no difference between {comparison.candidate} and {comparison.reference} is shown",
+    }[conclusion]
+    return replace(delta, conclusion=conclusion, words=f"{says} on {figure}: {_numbers(delta, alpha)}")
+
+
+def _numbers(delta: Delta, alpha: float) -> str:
+    """The figures behind a conclusion, in one clause each."""
+    clauses = [f"{_short(delta.candidate_value)} against {_short(delta.reference_value)}"]
+    if delta.low is not None:
+        clauses.append(f"{_signed(delta.delta)} [{_signed(delta.low)}, {_signed(delta.high)}]")
+    of = f" in {delta.n_clusters} clusters" if delta.n_clusters < delta.n_pairs else ""
+    clauses.append(f"{delta.n_pairs} items{of}, {delta.wins} up {delta.losses} down {delta.ties} level")
+    if delta.p is not None:
+        clauses.append(f"p = {delta.p:.3g} (Holm {delta.p_adjusted:.3g}, over items {delta.p_items:.3g})")
+    discordant = delta.wins + delta.losses
+    if 2.0 ** (1 - discordant) > alpha:
+        clauses.append(f"with {discordant} that differ, {alpha:.2g} cannot be reached")
+    if delta.conclusion == "not shown" and delta.mde is not None:
+        clauses.append(f"this run could have shown {_short(delta.mde)}")
+    if delta.unpaired:
+        clauses.append(f"{len(delta.unpaired)} unpaired")
+    return "; ".join(clauses)
+
+
+def _mean_bounds(measure: Measure, pairs: Pairs, level: float) -> Interval | None:
+    """A clustered t interval; where every pair differs by the same amount, what that many clusters can exclude.
+
+    With no variation the t interval has no width, which would claim certainty. For a rate, a share of clusters up to
+    `1 - (1 - level) ** (1 / G)` may still differ unseen; for other means nothing can be said.
+    """
+    _, by_cluster = cluster_means(pairs.differences, pairs.clusters)
+    if np.ptp(pairs.differences) > 0:
+        try:
+            return mean_interval(pairs.differences, pairs.clusters, level)
+        except Undefined:
+            return None
+    if not measure.is_rate:
+        return None
+    # two-sided at `level` spends half of the error on each end
+    reach = zero_event_bound(len(by_cluster), 1 - (1 - level) / 2)
+    same = float(by_cluster[0])
+    return Interval(max(-1.0, same - reach), min(1.0, same + reach), level, "exact bound, no variation")
+
+
+def _ends(interval: Interval | None) -> tuple[float, float] | tuple[None, None]:
+    return (interval.low, interval.high) if interval else (None, None)
+
+
+def _mde(differences: Values, alpha: float, power: float) -> float | None:
+    try:
+        return mde(sample_sd(differences), len(differences), alpha, power)
+    except Undefined:
+        return None
+
+
+def _short(value: float | None) -> str:
+    return "undefined" if value is None else f"{value:.3g}"
+
+
+def _signed(value: float | None) -> str:
+    return "undefined" if value is None else f"{value:+.3g}"

@@ -1,0 +1,96 @@
+"""Items from a JSON Lines file: one object a line."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from evalflow.dataset.template import fill, places
+from evalflow.errors import DataError
+from evalflow.record import Item, digest, read_lines
+
+_MAPPED = ("id", "input", "target", "kind", "cluster", "prefix_group")
+
+
+@dataclass(frozen=True)
+class Jsonl:
+    """A JSON Lines file.
+
+    `fields` maps our names (id, input, target, kind, cluster, prefix_group) to the file's keys; unmapped ones are
+    looked up under their own name. An item without an id gets one derived from its content. `prompt` is a template
+    over all keys of the line. `few_shot` examples from `few_shot_path` (same shape) stand before each prompt as
+    `few_shot_format`; which ones is drawn from the item id, never from the order.
+    """
+
+    path: str
+    name: str = "jsonl"
+    fields: Mapping[str, str] = field(default_factory=dict)
+    prompt: str = "{input}"
+    few_shot: int = 0
+    few_shot_path: str | None = None
+    few_shot_format: str = "{prompt}\n{target}\n\n"
+
+    def __post_init__(self) -> None:
+        unknown = sorted(set(self.fields) - set(_MAPPED))
+        if unknown:
+            raise ValueError(f"fields names {', '.join(unknown)}; map only {', '.join(_MAPPED)}")
+        if self.few_shot < 0 or (self.few_shot > 0 and self.few_shot_path is None):
+            raise ValueError(f"few_shot is {self.few_shot}; give 0, or a count and few_shot_path")
+
+    def items(self) -> tuple[Item, ...]:
+        """Every line as an item; see `Dataset.items`."""
+        examples = self._read(Path(self.few_shot_path)) if self.few_shot and self.few_shot_path else ()
+        if examples and len(examples) < self.few_shot:
+            raise DataError(f"{self.few_shot_path}: {len(examples)} examples; few_shot={self.few_shot} needs more")
+        return tuple(self._with_examples(item, examples) for item in self._read(Path(self.path)))
+
+    def _read(self, path: Path) -> tuple[Item, ...]:
+        return tuple(self._item(_object(line, where), where) for where, line in read_lines(path))
+
+    def _item(self, line: Mapping[str, Any], where: str) -> Item:
+        named = {name: line.get(self.fields.get(name, name)) for name in _MAPPED}
+        for name, key in self.fields.items():
+            if key not in line:
+                raise DataError(f"{where}: no key {key!r}, which fields.{name} names; add it or change fields")
+        values = {**line, **{name: value for name, value in named.items() if value is not None}}
+        missing = [name for name in places(self.prompt) if name not in values]
+        if missing:
+            raise DataError(f"{where}: the prompt asks for {missing[0]!r}, which this line has not; add it")
+        if named["target"] is not None and not isinstance(named["target"], str | int | float):
+            raise DataError(f"{where}: the target is {type(named['target']).__name__}; give a text")
+        return Item(
+            id=str(named["id"]) if named["id"] is not None else digest(line)[:16],
+            prompt=fill(self.prompt, values),
+            target=None if named["target"] is None else str(named["target"]),
+            kind=str(named["kind"] or ""),
+            cluster=str(named["cluster"] or ""),
+            prefix_group=str(named["prefix_group"] or ""),
+            fields=dict(line),
+        )
+
+    def _with_examples(self, item: Item, examples: tuple[Item, ...]) -> Item:
+        if not examples:
+            return item
+        others = [example for example in examples if example.id != item.id]
+        drawn = random.Random(digest(item.id)).sample(others, self.few_shot)
+        shown = "".join(fill(self.few_shot_format, {"prompt": e.prompt, "target": e.target}) for e in drawn)
+        return Item(**{**item.__dict__, "prompt": shown + item.prompt})
+
+
+def _object(line: str, where: str) -> dict[str, Any]:
+    try:
+        # NaN and Infinity are Python's, not JSON's: an item holding one has no canonical content
+        value = json.loads(line, parse_constant=lambda name: _refuse(name, where))
+    except json.JSONDecodeError as fault:
+        raise DataError(f"{where}: not JSON ({fault.msg} at column {fault.colno}); write one object a line") from None
+    if not isinstance(value, dict):
+        raise DataError(f"{where}: a {type(value).__name__}, not an object; write one object a line")
+    return value
+
+
+def _refuse(name: str, where: str) -> None:
+    raise DataError(f"{where}: {name} is not JSON; write null or a number")

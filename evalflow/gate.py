@@ -1,0 +1,181 @@
+"""A gate: one condition on one figure, which nothing undefined can pass."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from evalflow.record import Delta, Figure, GateResult, Outcome
+
+Verdict = Literal["better", "non_inferior", "equivalent"]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What came out of holding a number against a condition, before `expect` is applied."""
+
+    outcome: Outcome
+    value: float | None = None
+    denominator: int | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class Gate:
+    """A threshold on a figure of an arm (of every arm that is no control, where none is named) or of a comparison.
+
+    One of `floor`, `ceiling`, `equals`, `between`, `verdict`. Floors and ceilings are inclusive unless `strict`. On a
+    comparison they read the delta (candidate minus reference). `count` reads the number of units instead of their
+    share, `of` requires that denominator, `bound` reads an end of the interval instead of the value. `when` names
+    conditions of the arm that must hold, else the gate is skipped. `allow_reason` names a reason of undefinedness
+    that passes; `allow_partial` lets the gate be read on a part of the dataset.
+    """
+
+    figure: str
+    arm: str | None = None
+    comparison: str | None = None
+    where: Mapping[str, Any] = field(default_factory=dict)
+    floor: float | None = None
+    ceiling: float | None = None
+    equals: float | None = None
+    between: tuple[float, float] | None = None
+    verdict: Verdict | None = None
+    margin: float | None = None
+    count: bool = False
+    of: int | None = None
+    bound: Literal["value", "lower", "upper"] = "value"
+    when: Mapping[str, Any] = field(default_factory=dict)
+    expect: Literal["pass", "fail"] = "pass"
+    report_only: bool = False
+    allow_reason: str | None = None
+    allow_partial: bool = False
+    strict: bool = False
+    on_fail: str | None = None
+
+    def __post_init__(self) -> None:
+        given = [name for name in ("floor", "ceiling", "equals", "between", "verdict") if self._has(name)]
+        if len(given) != 1:
+            said = " and ".join(given) or "none"
+            raise ValueError(f"thresholds given: {said}; give one of floor, ceiling, equals, between, verdict")
+        if self.arm is not None and self.comparison is not None:
+            raise ValueError(f"arm {self.arm} and comparison {self.comparison} are both named; name one")
+        numbers = (self.floor, self.ceiling, self.equals, self.margin, *(self.between or ()))
+        if any(number is not None and not math.isfinite(number) for number in numbers):
+            raise ValueError("a threshold is not finite; give a number")
+        if self.between is not None and self.between[0] > self.between[1]:
+            raise ValueError(f"between is {list(self.between)}; give the lower end first")
+        self._check_combination()
+
+    def _has(self, name: str) -> bool:
+        return getattr(self, name) is not None
+
+    def _check_combination(self) -> None:
+        if self.verdict is not None and self.comparison is None:
+            raise ValueError(f"verdict {self.verdict} without a comparison; name the comparison")
+        if (self.verdict in ("non_inferior", "equivalent")) != (self.margin is not None):
+            raise ValueError("a margin belongs to verdict non_inferior or equivalent, and to no other; mend the two")
+        if self.margin is not None and self.margin <= 0:
+            raise ValueError(f"margin is {self.margin}; give a number above 0")
+        if self.strict and not (self._has("floor") or self._has("ceiling")):
+            raise ValueError("strict without a floor or ceiling; drop it")
+        if self.count and (self.comparison is not None or self.bound != "value"):
+            raise ValueError("count reads the value of an arm's figure; drop count, or the comparison or bound")
+        if self.where and self.comparison is not None:
+            raise ValueError("where on a comparison; compare whole arms, or gate an arm's figure")
+        if self.of is not None and self.of < 1:
+            raise ValueError(f"of is {self.of}; give at least 1")
+
+    @property
+    def threshold(self) -> str:
+        """The condition as a reader would write it."""
+        if self.verdict is not None:
+            return self.verdict if self.margin is None else f"{self.verdict} within {self.margin:g}"
+        if self.between is not None:
+            return f"in [{self.between[0]:g}, {self.between[1]:g}]"
+        if self.equals is not None:
+            return f"= {self.equals:g}"
+        sign, number = (">", self.floor) if self.floor is not None else ("<", self.ceiling)
+        return f"{sign}{'' if self.strict else '='} {number:g}"
+
+    def on_figure(self, figure: Figure) -> Judged:
+        """Hold an arm's figure against the threshold."""
+        if figure.value is None:
+            if self.allow_reason is not None and figure.reason == self.allow_reason:
+                return Judged("pass", None, figure.n_total, f"{figure.reason} (allowed)")
+            return Judged("unreadable", None, figure.n_total, figure.reason)
+        if self.of is not None and figure.n_scored != self.of:
+            return Judged("unreadable", None, figure.n_scored, f"denominator {figure.n_scored}, not {self.of}")
+        if self.count:
+            return self._hold(float(round(figure.value * figure.n_scored)), figure.n_scored)
+        number = {"value": figure.value, "lower": figure.low, "upper": figure.high}[self.bound]
+        if number is None:
+            return Judged("unreadable", None, figure.n_scored, "the figure has no interval")
+        return self._hold(number, figure.n_scored)
+
+    def on_delta(self, delta: Delta) -> Judged:
+        """Hold a comparison's delta, or its conclusion, against the threshold."""
+        if delta.delta is None:
+            return Judged("unreadable", None, delta.n_pairs, delta.reason)
+        if self.of is not None and delta.n_pairs != self.of:
+            return Judged("unreadable", None, delta.n_pairs, f"{delta.n_pairs} pairs, not {self.of}")
+        if self.verdict is not None:
+            return self._on_verdict(delta, delta.delta)
+        number = {"value": delta.delta, "lower": delta.low, "upper": delta.high}[self.bound]
+        if number is None:
+            return Judged("unreadable", None, delta.n_pairs, "the delta has no interval")
+        return self._hold(number, delta.n_pairs)
+
+    def result(self, judged: Judged, arm: str | None = None, rows: tuple[str, ...] = ()) -> GateResult:
+        """The gate's answer: `expect: fail` turns pass and fail round, and leaves the rest."""
+        outcome, reason = judged.outcome, judged.reason
+        if self.expect == "fail" and outcome in ("pass", "fail"):
+            outcome = "fail" if outcome == "pass" else "pass"
+            reason = "failed, as it should" if outcome == "pass" else "passed, where it should have failed"
+        return GateResult(
+            outcome=outcome,
+            expected=self.expect,
+            figure=self.figure,
+            value=judged.value,
+            bound=self.bound,
+            threshold=self.threshold,
+            denominator=judged.denominator,
+            arm=arm or self.arm,
+            comparison=self.comparison,
+            rows=rows if outcome == "fail" else (),
+            reason=reason,
+            report_only=self.report_only,
+            on_fail=self.on_fail if outcome == "fail" else None,
+        )
+
+    def _hold(self, number: float, denominator: int) -> Judged:
+        if not math.isfinite(number):
+            return Judged("unreadable", None, denominator, "not finite")
+        if self.floor is not None:
+            passed = number > self.floor if self.strict else number >= self.floor
+        elif self.ceiling is not None:
+            passed = number < self.ceiling if self.strict else number <= self.ceiling
+        elif self.between is not None:
+            passed = self.between[0] <= number <= self.between[1]
+        else:
+            passed = number == self.equals
+        return Judged("pass" if passed else "fail", number, denominator)
+
+    def _on_verdict(self, delta: Delta, value: float) -> Judged:
+        if self.verdict == "better":
+            return Judged("pass" if delta.conclusion == "better" else "fail", value, delta.n_pairs, delta.conclusion)
+        if delta.bound_low is None or delta.bound_high is None or self.margin is None:
+            return Judged("unreadable", value, delta.n_pairs, "the delta has no one-sided bound")
+        # a loss is negative when higher is better; turn both round otherwise
+        loss, gain = delta.bound_low, delta.bound_high
+        if not delta.higher_is_better:
+            loss, gain = -gain, -loss
+        within = loss > -self.margin and (self.verdict == "non_inferior" or gain < self.margin)
+        # half the width of the one-sided interval: were the arms exactly equal, a smaller margin could not pass
+        reach = (delta.bound_high - delta.bound_low) / 2
+        outside = gain < -self.margin or (self.verdict == "equivalent" and loss > self.margin)
+        if not within and not outside and reach >= self.margin:
+            why = f"a margin of {self.margin:g} is beyond this run's reach ({reach:.3g})"
+            return Judged("unreadable", value, delta.n_pairs, why)
+        return Judged("pass" if within else "fail", value, delta.n_pairs)

@@ -1,0 +1,106 @@
+"""What a metric is: statistics per unit, and a value over the stack of them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evalflow.numeric.cluster import mean_interval
+from evalflow.numeric.interval import Interval
+from evalflow.record import Item, Row
+
+Grain = Literal["row", "item", "probe"]
+Stack = NDArray[np.float64]
+Clusters = NDArray[np.object_]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A row beside the item that it answers: the unit of a metric over rows."""
+
+    item: Item
+    row: Row
+
+
+@dataclass(frozen=True)
+class Repeats:
+    """One item's rows over the arm's seeds, in the arm's order: the unit of a metric over items."""
+
+    item: Item
+    rows: tuple[Row | None, ...]
+
+
+class Reading(Protocol):
+    """One figure of a metric: a number over the stack and its interval."""
+
+    def value(self, stack: Stack) -> float:
+        """The figure over the stack (N, K), N at least 1.
+
+        Raises:
+            Undefined: the figure has no value on this stack, and why.
+        """
+        ...
+
+    def interval(self, stack: Stack, clusters: Clusters, level: float) -> Interval | None:
+        """The interval around `value`, resampling or pooling by `clusters` (N,); None where it has none."""
+        ...
+
+
+class Metric(ABC):
+    """Statistics per unit plus a value over their stack (N, K).
+
+    Subclass it as a frozen dataclass whose fields are its settings. Everything else (seeds averaged inside an item,
+    pairing, clustering, `where`, breakdown) follows from `stats` and `value` and needs no code in the metric.
+    """
+
+    version: ClassVar[int] = 1
+    """Moves when the same rows would give another number."""
+    grain: ClassVar[Grain] = "row"
+    """What `stats` reads: an `Answer`, an item's `Repeats`, or a `Probe`."""
+    figure: ClassVar[str | None] = None
+    """The figure's fixed name; None for a quality metric, which is named `quality/<its key>`."""
+    measured_in: ClassVar[str] = ""
+    """The figure's unit: share, s, bytes, tokens/s; empty for a plain number."""
+    higher_is_better: ClassVar[bool] = True
+    needs_target: ClassVar[bool] = False
+    timed: ClassVar[bool] = False
+    """Derived from a row's times, hence unreadable where the driver was saturated."""
+    averages_seeds: ClassVar[bool] = True
+    """Seeds of one item are averaged before anything else; a percentile is over single requests instead."""
+    probe: ClassVar[str] = ""
+    """For grain `probe`: the measurement that it reads."""
+
+    @abstractmethod
+    def stats(self, unit: Any) -> tuple[float, ...] | None:
+        """The statistics (K,) of one unit; None excludes it, and it is counted as excluded."""
+
+    def value(self, stack: Stack) -> float:
+        """The mean of the first statistic, unless the metric says otherwise."""
+        return float(np.mean(stack[:, 0]))
+
+    def interval(self, stack: Stack, clusters: Clusters, level: float) -> Interval | None:
+        """A t interval over clusters (CR1), right for any mean that is not a rate."""
+        return mean_interval(stack[:, 0], clusters, level)
+
+    def point(self, stats: tuple[float, ...]) -> float:
+        """One unit's own number, for pairing and for naming the worst rows."""
+        return stats[0]
+
+    def detail(self, unit: Any) -> Mapping[str, Any]:
+        """Why the unit got its statistics, for the report."""
+        return {}
+
+    def readings(self) -> Mapping[str, Reading]:
+        """The figures of this metric by suffix; the empty suffix is the figure itself."""
+        return {"": self}
+
+
+def figure_names(key: str, metric: Metric) -> tuple[str, ...]:
+    """The names of the figures that the metric under `key` produces."""
+    base = metric.figure or f"quality/{key}"
+    return tuple(f"{base}/{suffix}" if suffix else base for suffix in metric.readings())

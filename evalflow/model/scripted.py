@@ -1,0 +1,47 @@
+"""A model that answers from a table: for tests, tutorials and trying a config without a model."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from evalflow.errors import ModelError
+from evalflow.model.protocol import Model
+from evalflow.record import Completion, Request, Times, digest
+
+
+@dataclass(frozen=True)
+class Scripted(Model):
+    """Answers `answers[item id]`, else `otherwise`; an item with neither is an error row.
+
+    `{seed}` in an answer becomes the request's sampling seed, so that a sampled arm can be told from a greedy one.
+    A greedy request sees 0 there. `delay_s` is how long each answer takes, `delays` overrules it by item id.
+    """
+
+    answers: Mapping[str, str] = field(default_factory=dict)
+    otherwise: str | None = None
+    delay_s: float = 0.0
+    delays: Mapping[str, float] = field(default_factory=dict)
+
+    def identity(self) -> Mapping[str, Any]:
+        """The table's digest."""
+        return {"model": "scripted", "table": digest([dict(self.answers), self.otherwise])}
+
+    async def complete(self, request: Request) -> Completion:
+        """The scripted answer.
+
+        Raises:
+            ModelError: the table has none for this item.
+        """
+        sent = time.perf_counter()
+        await asyncio.sleep(self.delays.get(request.item_id, self.delay_s))
+        text = self.answers.get(request.item_id, self.otherwise)
+        if text is None:
+            raise ModelError(f"scripted: no answer for item {request.item_id!r}; add one or give otherwise")
+        said = text.replace("{seed}", "0" if request.decoding.greedy else str(request.seed))
+        now = time.perf_counter()
+        times = Times(sent=sent, first_token=now, last_token=now, end=now)
+        return Completion(said, "stop", len(request.prompt.split()), len(said.split()), "local", times=times)

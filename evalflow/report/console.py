@@ -1,0 +1,107 @@
+"""The report on one screen. Colour only on a terminal; plain text when piped."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+STYLE = {"pass": "green", "fail": "bold red", "unreadable": "yellow", "skipped": "dim", "incomplete": "bold red"}
+
+
+def print_report(report: Mapping[str, Any], console: Console) -> None:
+    """Arms side by side, comparisons in words, gates, what is not shown, and the verdict last."""
+    part = f" ({report['part']})" if report["part"] else ""
+    dataset = f"{report['dataset']['n']} items of {report['dataset']['name']}{part}"
+    console.print(Text(f"{report['experiment']} · {dataset} · run {report['run_id']}", style="bold"))
+    console.print(_arms(report))
+    for note in report["notes"]:
+        console.print(Text(f"note: {note}"))
+    if report["comparisons"]:
+        console.print(Text("Comparisons", style="bold"))
+        for name, figures in report["comparisons"].items():
+            for delta in figures.values():
+                console.print(Text(f"  {name}: {delta['words']}"))
+        console.print()
+    console.print(_gates(report))
+    for name, gate in report["gates"].items():
+        if gate["outcome"] == "fail":
+            console.print(Text(_failed(name, gate)))
+    if report["limits"]:
+        console.print(Text("This experiment does not show", style="bold"))
+        for limit in report["limits"]:
+            console.print(Text(f"  {limit}"))
+        console.print()
+    for reason in report["reasons"]:
+        console.print(Text(f"  {reason}"))
+    verdict = Text("Verdict: ").append(report["verdict"], style=STYLE[report["verdict"]])
+    console.print(verdict.append(f" (exit code {report['exit_code']})"))
+
+
+def _arms(report: Mapping[str, Any]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title_justify="left")
+    table.add_column("figure")
+    arms = report["arms"]
+    for name, arm in arms.items():
+        table.add_column(Text(f"{name} (control)" if arm["conditions"]["control"] else name), justify="right")
+    names = dict.fromkeys(figure for arm in arms.values() for figure in arm["figures"])
+    for figure in sorted(names, key=lambda name: (not name.startswith("quality/"), name.split("/")[0] == "n")):
+        table.add_row(Text(figure), *(Text(shown(arm["figures"].get(figure))) for arm in arms.values()))
+        for kind in dict.fromkeys(k for arm in arms.values() for k in arm["breakdown"]):
+            if figure.startswith("quality/"):
+                cells = [arm["breakdown"].get(kind, {}).get(figure) for arm in arms.values()]
+                table.add_row(Text(f"  {kind.removeprefix('kind=')}"), *(Text(shown(cell)) for cell in cells))
+    return table
+
+
+def _gates(report: Mapping[str, Any]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in ("gate", "outcome", "figure", "of", "value", "wanted", "n", "reason"):
+        table.add_column(heading, justify="right" if heading in ("value", "n") else "left")
+    for name, gate in report["gates"].items():
+        outcome = f"{gate['outcome']} (report only)" if gate["report_only"] else gate["outcome"]
+        value = "-" if gate["value"] is None else number(gate["value"])
+        bound = "" if gate["bound"] == "value" else f" ({gate['bound']})"
+        n = "-" if gate["denominator"] is None else str(gate["denominator"])
+        cells = [
+            name,
+            gate["figure"],
+            gate["comparison"] or gate["arm"] or "every arm",
+            f"{value}{bound}",
+            gate["threshold"],
+            n,
+        ]
+        texts = [Text(cell) for cell in cells]
+        style = "" if gate["report_only"] else STYLE[gate["outcome"]]
+        table.add_row(texts[0], Text(outcome, style=style), *texts[1:], Text(gate["reason"] or ""))
+    return table
+
+
+def _failed(name: str, gate: Mapping[str, Any]) -> str:
+    rows = ", ".join(gate["rows"][:5]) + (f" and {len(gate['rows']) - 5} more" if len(gate["rows"]) > 5 else "")
+    parts = [f"  {name} failed", f"decided by {rows}" if rows else "", gate["on_fail"] or ""]
+    return "; ".join(part for part in parts if part)
+
+
+def shown(figure: Mapping[str, Any] | None) -> str:
+    """A figure with its interval and count; an undefined one says why."""
+    if figure is None:
+        return ""
+    if figure["value"] is None:
+        return f"undefined: {figure['reason']}"
+    text = number(figure["value"])
+    if figure["low"] is not None:
+        text += f" [{number(figure['low'])}, {number(figure['high'])}]"
+    missing = figure["n_total"] - figure["n_scored"]
+    return f"{text} n={figure['n_scored']}" + (f" ({missing} missing)" if missing else "")
+
+
+def number(value: float) -> str:
+    """Three significant digits where that is plain, whole numbers in full."""
+    if value == int(value) and abs(value) < 1e15:
+        return f"{int(value):,}" if abs(value) >= 10 else f"{value:.3f}".rstrip("0").rstrip(".") or "0"
+    return f"{value:.3f}" if 0.01 <= abs(value) < 1000 else f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}"

@@ -1,0 +1,51 @@
+"""A run as it goes, on the terminal; silent anywhere else."""
+
+from __future__ import annotations
+
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from evalflow.record import Row
+
+
+class TerminalProgress:
+    """A bar per arm with rate, errors and time left. Use as a context manager around the run."""
+
+    def __init__(self, console: Console, wanted: bool) -> None:
+        self._errors = 0
+        self._bars = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[note]}"),
+            TimeRemainingColumn(),
+            console=console,
+            disable=not (wanted and console.is_terminal),
+            transient=True,
+        )
+        self._task = self._bars.add_task("starting", total=None, note="")
+
+    def __enter__(self) -> TerminalProgress:
+        self._bars.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bars.stop()
+
+    def arm(self, name: str, total: int) -> None:
+        """An arm begins."""
+        self._errors = 0
+        self._bars.remove_task(self._task)
+        self._task = self._bars.add_task(name, total=total, note="")
+
+    def row(self, row: Row) -> None:
+        """A row is done."""
+        self._errors += row.status == "error"
+        speed = self._bars.tasks[0].finished_speed or self._bars.tasks[0].speed
+        rate = f"{speed:.0f}/s" if speed else ""
+        note = f"{rate} {self._errors} errors" if self._errors else rate
+        self._bars.update(self._task, advance=1, note=note)

@@ -1,0 +1,178 @@
+"""Running a plan: one asynchronous path for all models."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from evalflow.errors import ModelError
+from evalflow.record import Completion, Probe, Row, RowError, Status, Times
+from evalflow.runner.journal import ArmTrace, Journal, now_iso
+from evalflow.runner.plan import Plan, PlannedArm
+from evalflow.runner.walk import Step, walk
+from evalflow.runner.watch import Watch
+
+
+class Progress(Protocol):
+    """Who is told about a run as it goes."""
+
+    def arm(self, name: str, total: int) -> None:
+        """An arm begins; it has `total` rows."""
+        ...
+
+    def row(self, row: Row) -> None:
+        """A row is done."""
+        ...
+
+
+@dataclass(frozen=True)
+class Executed:
+    """What running gave besides the rows, which are in the journal."""
+
+    probes: tuple[Probe, ...]
+    traces: dict[str, ArmTrace]
+
+
+async def execute(plan: Plan, journal: Journal, progress: Progress) -> Executed:
+    """Run the arms one after another in the plan's order, journalling rows as they complete."""
+    probes: list[Probe] = []
+    traces: dict[str, ArmTrace] = {}
+    for order, planned in enumerate(plan.arms.values()):
+        progress.arm(planned.name, len(planned.arm.seeds) * len(plan.items))
+        started = now_iso()
+        try:
+            await planned.model.start()
+        except ModelError as fault:
+            traces[planned.name] = ArmTrace(order, started, unavailable=str(fault))
+            continue
+        try:
+            probes += await _measure(planned, plan)
+            driver = await _answer(planned, plan, journal, progress)
+            traces[planned.name] = ArmTrace(order, started, driver, dict(planned.model.facts()))
+        finally:
+            await planned.model.close()
+        journal.write_probes(probes)
+        journal.write_traces(traces)
+    journal.write_traces(traces)
+    return Executed(tuple(probes), traces)
+
+
+async def _measure(planned: PlannedArm, plan: Plan) -> list[Probe]:
+    """The measurements that some metric reads, taken before the arm's answers and apart from them."""
+    wanted = {metric.probe: None for metric in plan.metrics.values() if metric.grain == "probe"}
+    measured = []
+    for name in wanted:
+        repeats = await planned.model.measure(name)
+        measured += [Probe(planned.name, name, dict(values)) for values in repeats or ()]
+    return measured
+
+
+async def _answer(
+    planned: PlannedArm, plan: Plan, journal: Journal, progress: Progress
+) -> dict[str, float | bool | None]:
+    """Ask everything of one arm, `concurrency` at a time; returns what the driver saw of itself."""
+    steps = walk(planned, plan.items, plan.seed)
+
+    def done(row: Row) -> None:
+        journal.append(row)
+        progress.row(row)
+
+    async with Watch() as watch:
+        workers = [
+            _worker(steps, planned, plan.runner.timeout_s, watch, journal, done) for _ in range(planned.arm.concurrency)
+        ]
+        try:
+            async with asyncio.TaskGroup() as group:
+                for worker in workers:
+                    group.create_task(worker)
+        except ExceptionGroup as failed:
+            raise failed.exceptions[0] from None  # the others were cancelled by this one
+    summary = watch.summary()
+    lag = summary["loop_lag_p99_s"]
+    return {**summary, "saturated": lag is not None and lag > plan.runner.lag_limit_s}
+
+
+async def _worker(
+    steps: Iterator[Step],
+    planned: PlannedArm,
+    timeout_s: float,
+    watch: Watch,
+    journal: Journal,
+    done: Callable[[Row], None],
+) -> None:
+    """Take the next step until there is none: never more in memory than is in flight."""
+    for step in steps:
+        blank = _blank(step, planned, journal)
+        with watch.flight():
+            row = await _ask(step, planned, blank, timeout_s)
+        done(row)
+
+
+async def _ask(step: Step, planned: PlannedArm, blank: Row, timeout_s: float) -> Row:
+    sent = time.perf_counter()
+    try:
+        async with asyncio.timeout(timeout_s):
+            completion = await planned.model.complete(step.request)
+        if not isinstance(completion, Completion):
+            raise ModelError(f"the model returned {type(completion).__name__}, not a Completion; mend the model")
+    except TimeoutError:
+        return _failed(blank, "timeout", f"no answer in {timeout_s:g} s", sent)
+    except ModelError as fault:
+        return _failed(blank, type(fault).__name__, str(fault), sent)
+    except Exception as fault:  # noqa: BLE001 - a model is foreign code, and its failure is a row, not the run's end
+        return _failed(blank, type(fault).__name__, str(fault) or "no message", sent)
+    return _answered(blank, completion, sent)
+
+
+def _blank(step: Step, planned: PlannedArm, journal: Journal) -> Row:
+    return Row(
+        run_id=journal.run_id,
+        session=journal.session,
+        arm=planned.name,
+        seed=step.seed,
+        item_id=step.item.id,
+        status="unscored",
+        draft=None,
+        served=None,
+        prefix_group=step.item.prefix_group,
+        cluster=step.item.cluster,
+        kind=step.item.kind,
+        seed_sent=step.request.seed,
+    )
+
+
+def _failed(blank: Row, kind: str, message: str, sent: float) -> Row:
+    times = Times(sent=sent, end=time.perf_counter())
+    return replace(blank, status="error", error=RowError(kind, message), times=times)
+
+
+def _answered(blank: Row, completion: Completion, sent: float) -> Row:
+    status: Status = "ok"
+    if completion.finish_reason == "length":
+        status = "truncated"
+    elif not completion.text.strip():
+        status = "empty"
+    times = completion.times
+    stamped = replace(
+        times,
+        sent=sent if times.sent is None else times.sent,
+        end=time.perf_counter() if times.end is None else times.end,
+    )
+    return replace(
+        blank,
+        status=status,
+        draft=completion.text,
+        served=completion.text,
+        finish_reason=completion.finish_reason,
+        tokens_in=completion.tokens_in,
+        tokens_out=completion.tokens_out,
+        tokens_source=completion.tokens_source,
+        cached_tokens=completion.cached_tokens,
+        cached_source=completion.cached_source,
+        times=stamped,
+        gaps=completion.gaps,
+        attempts=completion.attempts,
+    )

@@ -1,0 +1,137 @@
+"""From scores to answers: comparisons, gates, and the verdict with its exit code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from evalflow.comparison import Measure, Paired, conclude
+from evalflow.errors import ExitCode, worst
+from evalflow.gate import Gate, Judged
+from evalflow.metric.protocol import Metric, Reading
+from evalflow.metric.rate import Rate
+from evalflow.numeric.seed import derive_seed
+from evalflow.record import Delta, GateResult, RunVerdict
+from evalflow.runner.score import Scores
+
+SEVERITY = ("fail", "unreadable", "pass", "skipped")
+"""Of one gate over several arms, the first of these decides."""
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What a run answers."""
+
+    comparisons: Mapping[str, Mapping[str, Delta]]
+    gates: Mapping[str, GateResult]
+    verdict: RunVerdict
+    exit_code: ExitCode
+    reasons: tuple[str, ...]
+
+
+def judge(scores: Scores) -> Judgement:
+    """Compare, hold every gate against its figure, and say what the run is worth."""
+    comparisons = _compare(scores)
+    gates = {name: _gate(gate, scores, comparisons) for name, gate in scores.plan.gates.items()}
+    code, reasons = _verdict(scores, gates)
+    verdicts: dict[ExitCode, RunVerdict] = {
+        ExitCode.PASS: "pass",
+        ExitCode.FAIL: "fail",
+        ExitCode.UNREADABLE: "unreadable",
+        ExitCode.INCOMPLETE: "incomplete",
+    }
+    return Judgement(comparisons, gates, verdicts[code], code, reasons)
+
+
+def _compare(scores: Scores) -> dict[str, dict[str, Delta]]:
+    plan = scores.plan
+    clusters = {item.id: item.dependence for item in plan.items}
+    family: dict[tuple[str, str], tuple[Paired, Delta]] = {}
+    for name, comparison in plan.comparisons.items():
+        for figure in comparison.figures:
+            key, suffix = plan.owner(figure)
+            metric = plan.metrics[key]
+            sides = (comparison.reference, comparison.candidate)
+            if metric.timed and any(scores.arms[side].saturated for side in sides):
+                family[name, figure] = (comparison, Delta(None, reason="the driver was saturated"))
+                continue
+            reference, candidate = (scores.item_stats(side, key) for side in sides)
+            measure = _measure(metric, metric.readings()[suffix])
+            seed = derive_seed(plan.seed, f"{name}/{figure}", 0)
+            family[name, figure] = (comparison, comparison.compare(measure, reference, candidate, clusters, seed))
+    concluded: dict[str, dict[str, Delta]] = {name: {} for name in plan.comparisons}
+    for (name, figure), delta in conclude(family).items():
+        concluded[name][figure] = delta
+    return concluded
+
+
+def _measure(metric: Metric, reading: Reading) -> Measure:
+    return Measure(
+        value=reading.value,
+        point=metric.point,
+        # a metric with a value of its own is not the mean of its units, so no t interval fits it
+        is_mean=getattr(type(reading), "value", None) is Metric.value,
+        is_rate=isinstance(metric, Rate),
+        higher_is_better=metric.higher_is_better,
+    )
+
+
+def _gate(gate: Gate, scores: Scores, comparisons: Mapping[str, Mapping[str, Delta]]) -> GateResult:
+    part = scores.plan.selection.part
+    if part is not None and not gate.allow_partial:
+        return gate.result(Judged("unreadable", reason=part))
+    if gate.comparison is not None:
+        return _comparison_gate(gate, scores, comparisons[gate.comparison][gate.figure])
+    arms = [gate.arm] if gate.arm else [name for name, arm in scores.arms.items() if not arm.planned.arm.control]
+    if not arms:
+        return gate.result(Judged("unreadable", reason="every arm is a control"))
+    results = [_arm_gate(gate, name, scores) for name in arms]
+    return min(results, key=lambda result: SEVERITY.index(result.outcome))
+
+
+def _comparison_gate(gate: Gate, scores: Scores, delta: Delta) -> GateResult:
+    comparison = scores.plan.comparisons[gate.comparison or ""]
+    key, _ = scores.plan.owner(gate.figure)
+    for side in (comparison.reference, comparison.candidate):
+        absent = _absent(scores, side)
+        if absent:
+            return gate.result(absent)
+    return gate.result(gate.on_delta(delta), rows=scores.worst(comparison.candidate, key, {}))
+
+
+def _arm_gate(gate: Gate, name: str, scores: Scores) -> GateResult:
+    arm = scores.arms[name]
+    conditions = arm.planned.conditions()
+    unmet = [f"{key} is {conditions[key]}" for key, wanted in gate.when.items() if conditions[key] != wanted]
+    absent = _absent(scores, name)
+    if absent or unmet:
+        return gate.result(absent or Judged("skipped", reason=", ".join(unmet)), arm=name)
+    figure = scores.figures(name, gate.where)[gate.figure]
+    key, _ = scores.plan.owner(gate.figure)
+    return gate.result(gate.on_figure(figure), arm=name, rows=scores.worst(name, key, gate.where))
+
+
+def _absent(scores: Scores, name: str) -> Judged | None:
+    arm = scores.arms[name]
+    if not arm.unavailable:
+        return None
+    return Judged("skipped" if arm.planned.arm.optional else "unreadable", reason=f"arm {name}: {arm.unavailable}")
+
+
+def _verdict(scores: Scores, gates: Mapping[str, GateResult]) -> tuple[ExitCode, tuple[str, ...]]:
+    codes: list[ExitCode] = []
+    reasons: list[str] = []
+    for name, arm in scores.arms.items():
+        if arm.unavailable and not arm.planned.arm.optional:
+            codes.append(ExitCode.INCOMPLETE)
+            reasons.append(f"arm {name} is unavailable: {arm.unavailable}")
+        elif not arm.complete and not arm.unavailable:
+            codes.append(ExitCode.INCOMPLETE)
+            reasons.append(f"arm {name} has {len(arm.rows)} of {arm.n_planned} rows")
+    deciding = {name: gate for name, gate in gates.items() if not gate.report_only and gate.outcome != "skipped"}
+    meaning = {"pass": ExitCode.PASS, "fail": ExitCode.FAIL, "unreadable": ExitCode.UNREADABLE}
+    codes += [meaning[gate.outcome] for gate in deciding.values()]
+    if not deciding:
+        codes.append(ExitCode.UNREADABLE)
+        reasons.append("no gate decided anything")
+    return worst(codes), tuple(reasons)

@@ -1,0 +1,262 @@
+"""From rows to figures. Scoring again is the same function over the same rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from evalflow.metric.protocol import Answer, Metric, Reading, Repeats, Stack
+from evalflow.numeric.undefined import Undefined
+from evalflow.record import Figure, Item, Probe, Row
+from evalflow.runner.journal import ArmTrace
+from evalflow.runner.plan import Plan, PlannedArm
+
+LEVEL = 0.95
+Stats = tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One unit's statistics under one metric, and what it depends on; `stats` is None where it is excluded."""
+
+    stats: Stats | None
+    item_id: str
+    cluster: str
+    failed: bool
+
+
+@dataclass(frozen=True)
+class ArmScores:
+    """One arm, scored: its rows in the plan's order (None where a planned row is not there) and its probes."""
+
+    planned: PlannedArm
+    items: tuple[Item, ...]
+    rows: Mapping[tuple[int, str], Row]
+    probes: tuple[Probe, ...]
+    trace: ArmTrace | None
+
+    @property
+    def n_planned(self) -> int:
+        """Rows that a complete arm has."""
+        return len(self.planned.arm.seeds) * len(self.items)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every planned row is there."""
+        return len(self.rows) == self.n_planned
+
+    @property
+    def unavailable(self) -> str | None:
+        """Why the arm could not run."""
+        return None if self.trace is None else self.trace.unavailable
+
+    @property
+    def saturated(self) -> bool:
+        """Whether the driver was too late to time this arm."""
+        return bool(self.trace and self.trace.driver.get("saturated"))
+
+
+@dataclass(frozen=True)
+class Scores:
+    """A whole run, scored."""
+
+    plan: Plan
+    arms: Mapping[str, ArmScores]
+
+    @property
+    def rows(self) -> list[Row]:
+        """Every scored row, in the plan's order."""
+        return [row for arm in self.arms.values() for row in arm.rows.values()]
+
+    def figures(
+        self, arm: str, where: Mapping[str, object] | None = None, seeds: Sequence[int] | None = None
+    ) -> dict[str, Figure]:
+        """Every figure of an arm, over the rows that match `where`, under some of its seeds or all."""
+        scored = self.arms[arm]
+        return {
+            figure: value
+            for key, metric in self.plan.metrics.items()
+            for figure, value in _figures(key, metric, scored, where or {}, seeds or scored.planned.arm.seeds).items()
+        }
+
+    def item_stats(self, arm: str, key: str) -> dict[str, Stats]:
+        """Item id -> the arm's statistics under a metric over rows, its seeds averaged."""
+        scored = self.arms[arm]
+        units = _row_units(key, scored, {}, scored.planned.arm.seeds)
+        return {unit.item_id: unit.stats for unit in _averaged(units) if unit.stats is not None}
+
+    def worst(self, arm: str, key: str, where: Mapping[str, object], most: int = 20) -> tuple[str, ...]:
+        """The rows that drag a metric down, worst first, as `item id (seed s)`."""
+        metric = self.plan.metrics[key]
+        if metric.grain != "row":
+            return ()
+        sign = 1.0 if metric.higher_is_better else -1.0
+        found = [
+            (sign * metric.point(stats), row)
+            for row in self.arms[arm].rows.values()
+            if _row_matches(row, where) and (stats := row.stats.get(key)) is not None
+        ]
+        best = max((score for score, _ in found), default=0.0)
+        losing = sorted((pair for pair in found if pair[0] < best), key=lambda pair: pair[0])
+        return tuple(f"{row.item_id} (seed {row.seed})" for _, row in losing[:most])
+
+
+def score(plan: Plan, rows: Iterable[Row], probes: Sequence[Probe], traces: Mapping[str, ArmTrace]) -> Scores:
+    """Score every row that the plan knows; rows of other arms, seeds or items are left out."""
+    by_key = {row.key: row for row in rows}
+    items = {item.id: item for item in plan.items}
+    arms = {}
+    for name, planned in plan.arms.items():
+        found = {
+            (seed, item): _scored(plan.metrics, Answer(items[item], row))
+            for seed in planned.arm.seeds
+            for item in items
+            if (row := by_key.get((name, seed, item))) is not None
+        }
+        own = tuple(probe for probe in probes if probe.arm == name)
+        arms[name] = ArmScores(planned, plan.items, found, own, traces.get(name))
+    return Scores(plan, arms)
+
+
+def _scored(metrics: Mapping[str, Metric], answer: Answer) -> Row:
+    """The row with its statistics, metric by metric: a later one may read an earlier one's."""
+    for key, metric in metrics.items():
+        if metric.grain != "row":
+            continue
+        stats = metric.stats(answer)
+        if stats is not None and not all(math.isfinite(number) for number in stats):
+            stats = None  # NaN is no statistic: the row is excluded, and counted
+        row = replace(
+            answer.row,
+            stats={**answer.row.stats, key: stats},
+            detail={**answer.row.detail, key: metric.detail(answer)},
+        )
+        answer = Answer(answer.item, row)
+    return answer.row
+
+
+def _figures(
+    key: str, metric: Metric, arm: ArmScores, where: Mapping[str, object], seeds: Sequence[int]
+) -> dict[str, Figure]:
+    units = _units(key, metric, arm, where, seeds)
+    shape = Figure(
+        None,
+        unit=metric.measured_in,
+        n_total=len(units),
+        n_scored=sum(unit.stats is not None for unit in units),
+        n_excluded=sum(unit.stats is None and not unit.failed for unit in units),
+        n_error=sum(unit.failed for unit in units),
+        reason="not read yet",
+        metric_version=metric.version,
+    )
+    base = metric.figure or f"quality/{key}"
+    reason = _why_undefined(metric, arm, shape, where)
+    found = {}
+    for suffix, reading in metric.readings().items():
+        name = f"{base}/{suffix}" if suffix else base
+        found[name] = replace(shape, reason=reason) if reason else _read(reading, metric, units, shape)
+    return found
+
+
+def _why_undefined(metric: Metric, arm: ArmScores, shape: Figure, where: Mapping[str, object]) -> str | None:
+    if arm.unavailable:
+        return f"arm unavailable: {arm.unavailable}"
+    if metric.timed and arm.saturated:
+        return "the driver was saturated"
+    if shape.n_total == 0 and metric.grain == "probe":
+        return f"the model has no measurement {metric.probe}"
+    if shape.n_total == 0:
+        return f"empty: no row is {', '.join(f'{key} {wanted}' for key, wanted in where.items())}"
+    if shape.n_scored == 0:
+        return f"nothing scored ({shape.n_error} errors, {shape.n_excluded} excluded)"
+    return None
+
+
+def _read(reading: Reading, metric: Metric, units: Sequence[Unit], shape: Figure) -> Figure:
+    kept = [unit for unit in (_averaged(units) if metric.averages_seeds else units) if unit.stats is not None]
+    stack: Stack = np.array([unit.stats for unit in kept], dtype=np.float64)
+    clusters = np.array([unit.cluster for unit in kept], dtype=object)
+    try:
+        value = reading.value(stack)
+    except (Undefined, ZeroDivisionError, OverflowError) as undefined:
+        return replace(shape, reason=getattr(undefined, "reason", str(undefined)))
+    if not math.isfinite(value):
+        return replace(shape, reason=f"not finite ({value})")
+    try:
+        interval = reading.interval(stack, clusters, LEVEL)
+    except Undefined:
+        interval = None
+    if interval is None:
+        return replace(shape, value=value, reason=None)
+    return replace(
+        shape,
+        value=value,
+        reason=None,
+        low=interval.low,
+        high=interval.high,
+        level=interval.level,
+        method=interval.method,
+    )
+
+
+def _units(key: str, metric: Metric, arm: ArmScores, where: Mapping[str, object], seeds: Sequence[int]) -> list[Unit]:
+    if metric.grain == "probe":
+        probes = [probe for probe in arm.probes if probe.name == metric.probe]
+        return [Unit(_finite(metric.stats(probe)), str(i), str(i), False) for i, probe in enumerate(probes)]
+    if metric.grain == "row":
+        return _row_units(key, arm, where, seeds)
+    units = []
+    for item in arm.items:
+        rows = tuple(arm.rows.get((seed, item.id)) for seed in seeds)
+        if all(row is None or _row_matches(row, where) for row in rows):
+            failed = any(row is None or row.status == "error" for row in rows)
+            stats = _finite(metric.stats(Repeats(item, rows)))
+            units.append(Unit(None if failed else stats, item.id, item.dependence, failed))
+    return units
+
+
+def _row_units(key: str, arm: ArmScores, where: Mapping[str, object], seeds: Sequence[int]) -> list[Unit]:
+    """A unit per planned row that matches `where`; one that is not there counts as failed."""
+    units = []
+    for seed in seeds:
+        for item in arm.items:
+            row = arm.rows.get((seed, item.id))
+            if row is None:
+                if _item_matches(item, where):
+                    units.append(Unit(None, item.id, item.dependence, True))
+            elif _row_matches(row, where):
+                stats = row.stats[key]
+                failed = stats is None and row.status == "error"
+                units.append(Unit(stats, item.id, row.dependence, failed))
+    return units
+
+
+def _averaged(units: Sequence[Unit]) -> list[Unit]:
+    """One unit per item: the mean over its seeds of what was scored."""
+    clusters: dict[str, str] = {}
+    stats: dict[str, list[Stats]] = {}
+    for unit in units:
+        if unit.stats is not None:
+            clusters[unit.item_id] = unit.cluster
+            stats.setdefault(unit.item_id, []).append(unit.stats)
+    return [Unit(tuple(np.mean(stats[item], axis=0).tolist()), item, clusters[item], False) for item in stats]
+
+
+def _finite(stats: Stats | None) -> Stats | None:
+    return stats if stats is not None and all(math.isfinite(number) for number in stats) else None
+
+
+def _row_matches(row: Row, where: Mapping[str, object]) -> bool:
+    return all(_is(getattr(row, "item_id" if key == "id" else key), wanted) for key, wanted in where.items())
+
+
+def _item_matches(item: Item, where: Mapping[str, object]) -> bool:
+    """Whether a row that never came could have matched: what only an answer has, it had not."""
+    return all(hasattr(item, key) and _is(getattr(item, key), wanted) for key, wanted in where.items())
+
+
+def _is(value: object, wanted: object) -> bool:
+    return value in wanted if isinstance(wanted, list | tuple) else value == wanted

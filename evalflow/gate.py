@@ -99,6 +99,12 @@ class Gate:
         sign, number = (">", self.floor) if self.floor is not None else ("<", self.ceiling)
         return f"{sign}{'' if self.strict else '='} {number:g}"
 
+    def slack(self, value: float | None) -> float:
+        """How far a value is from failing, for naming the worst of several arms; the least comes first."""
+        if value is None or (self.floor is None and self.ceiling is None):
+            return 0.0
+        return value if self.floor is not None else -value
+
     def on_figure(self, figure: Figure) -> Judged:
         """Hold an arm's figure against the threshold."""
         if figure.value is None:

@@ -73,12 +73,16 @@ class Decoding:
 
 @dataclass(frozen=True)
 class Request:
-    """What a model is asked: one prompt, drawn one way, with one sampling seed (31 bits)."""
+    """What a model is asked: one prompt, drawn one way, with one sampling seed (31 bits).
+
+    Requests of different `cache_salt` must not share cached prefixes. No part of it may reach the answer.
+    """
 
     item_id: str
     prompt: str
     decoding: Decoding
     seed: int
+    cache_salt: str = ""
 
 
 @dataclass(frozen=True)

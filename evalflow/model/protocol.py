@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from evalflow.record import Completion, Request
 
@@ -14,6 +14,9 @@ class Model(Protocol):
     A model is a dataclass whose fields are its settings in YAML. Building one must be cheap and load nothing: the
     plan builds it to check it. Classes may inherit the defaults below or write their own.
     """
+
+    regimes: ClassVar[tuple[str, ...]] = ("cold",)
+    """The cache regimes that it can offer; one without a prompt cache is always cold."""
 
     def identity(self) -> Mapping[str, Any]:
         """What makes this model the one it is (weights' digest, seat's URL and name); part of the resume key."""

@@ -6,10 +6,10 @@ import asyncio
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 from evalflow.errors import ModelError
-from evalflow.record import Completion, Probe, Row, RowError, Status, Times
+from evalflow.record import Completion, Probe, Request, Row, RowError, Status, Times
 from evalflow.runner.journal import ArmTrace, Journal, now_iso
 from evalflow.runner.plan import Plan, PlannedArm
 from evalflow.runner.walk import Step, walk
@@ -70,45 +70,60 @@ async def _measure(planned: PlannedArm, plan: Plan) -> list[Probe]:
     return measured
 
 
-async def _answer(
-    planned: PlannedArm, plan: Plan, journal: Journal, progress: Progress
-) -> dict[str, float | bool | None]:
+async def _answer(planned: PlannedArm, plan: Plan, journal: Journal, progress: Progress) -> dict[str, Any]:
     """Ask everything of one arm, `concurrency` at a time; returns what the driver saw of itself."""
-    steps = walk(planned, plan.items, plan.seed)
 
     def done(row: Row) -> None:
         journal.append(row)
         progress.row(row)
 
+    warmed = {"warm_calls": 0, "warm_errors": 0}
     async with Watch() as watch:
-        workers = [
-            _worker(steps, planned, plan.runner.timeout_s, watch, journal, done) for _ in range(planned.arm.concurrency)
-        ]
-        try:
-            async with asyncio.TaskGroup() as group:
-                for worker in workers:
-                    group.create_task(worker)
-        except ExceptionGroup as failed:
-            raise failed.exceptions[0] from None  # the others were cancelled by this one
+        asker = _Asker(planned, plan.runner.timeout_s, watch, journal, done)
+        for block in walk(planned, plan.items, plan.seed, journal.run_id):
+            if block.warm is not None:
+                warmed["warm_calls"] += 1
+                warmed["warm_errors"] += not await asker.warm(block.warm)
+            await asker.block(iter(block.steps))
     summary = watch.summary()
     lag = summary["loop_lag_p99_s"]
-    return {**summary, "saturated": lag is not None and lag > plan.runner.lag_limit_s}
+    return {**summary, **warmed, "saturated": lag is not None and lag > plan.runner.lag_limit_s}
 
 
-async def _worker(
-    steps: Iterator[Step],
-    planned: PlannedArm,
-    timeout_s: float,
-    watch: Watch,
-    journal: Journal,
-    done: Callable[[Row], None],
-) -> None:
-    """Take the next step until there is none: never more in memory than is in flight."""
-    for step in steps:
-        blank = _blank(step, planned, journal)
-        with watch.flight():
-            row = await _ask(step, planned, blank, timeout_s)
-        done(row)
+@dataclass(frozen=True)
+class _Asker:
+    """Asks one arm's requests and hands on each finished row."""
+
+    planned: PlannedArm
+    timeout_s: float
+    watch: Watch
+    journal: Journal
+    done: Callable[[Row], None]
+
+    async def block(self, steps: Iterator[Step]) -> None:
+        """Ask the steps, as many at once as the arm's concurrency."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(self.planned.arm.concurrency):
+                    group.create_task(self._worker(steps))
+        except ExceptionGroup as failed:
+            raise failed.exceptions[0] from None  # the others were cancelled by this one
+
+    async def warm(self, request: Request) -> bool:
+        """Warm a group's prefix; whether that worked. It is never fatal: the hit share will tell."""
+        try:
+            async with asyncio.timeout(self.timeout_s):
+                await self.planned.model.complete(request)
+        except Exception:  # noqa: BLE001 - a model is foreign code; the failure is counted by the caller
+            return False
+        return True
+
+    async def _worker(self, steps: Iterator[Step]) -> None:
+        """Take the next step until there is none: never more in memory than is in flight."""
+        for step in steps:
+            with self.watch.flight():
+                row = await _ask(step, self.planned, _blank(step, self.planned, self.journal), self.timeout_s)
+            self.done(row)
 
 
 async def _ask(step: Step, planned: PlannedArm, blank: Row, timeout_s: float) -> Row:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from evalflow.comparison import Measure, Paired, conclude
 from evalflow.errors import ExitCode, worst
@@ -86,7 +86,8 @@ def _gate(gate: Gate, scores: Scores, comparisons: Mapping[str, Mapping[str, Del
     if not arms:
         return gate.result(Judged("unreadable", reason="every arm is a control"))
     results = [_arm_gate(gate, name, scores) for name in arms]
-    return min(results, key=lambda result: SEVERITY.index(result.outcome))
+    decided = min(results, key=lambda result: (SEVERITY.index(result.outcome), gate.slack(result.value)))
+    return replace(decided, arm=None) if gate.arm is None and decided.outcome == "pass" else decided
 
 
 def _comparison_gate(gate: Gate, scores: Scores, delta: Delta) -> GateResult:

@@ -144,6 +144,8 @@ def build_plan(
     root = builder.construct(Root, config, "")
     parts = _Parts(builder, config)
     selection = stored or _selection(parts.dataset, root, faults)
+    if root is not None and root.resume is not None:
+        faults.add("resume", "this evalflow cannot resume a run", "drop it; an unfinished run is left as it is")
     _check(parts, selection, faults)
     if faults.found or root is None or selection is None:
         raise ConfigError(faults.found)
@@ -207,7 +209,7 @@ class _Parts:
         decoding = self._overlaid(config.get("decoding"), arm.decoding, f"{where}.decoding")
         if model is None or decoding is None:
             return None
-        if arm.cache not in getattr(model, "regimes", ("cold",)):
+        if arm.cache not in model.regimes:
             said = f"{type(model).__name__} has no {arm.cache} cache to offer"
             self.builder.faults.add(f"{where}.cache", said, "use cold, or a model that caches prompts")
         return PlannedArm(name, arm, model, decoding)

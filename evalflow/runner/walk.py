@@ -1,30 +1,72 @@
-"""In which order an arm asks its items."""
+"""In which order an arm asks its items, and what it warms before."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from evalflow.numeric.seed import derive_seed
-from evalflow.record import Item, Request
+from evalflow.record import Item, Request, digest
 from evalflow.runner.plan import PlannedArm
 
 
 @dataclass(frozen=True)
 class Step:
-    """One request of an arm, and the row that its answer becomes."""
+    """One request of an arm, and the item and seed of the row that its answer becomes."""
 
     item: Item
     seed: int
     request: Request
 
 
-def walk(planned: PlannedArm, items: Sequence[Item], root_seed: int) -> Iterator[Step]:
-    """Every request of an arm: one full pass per seed, each in the dataset's order.
+@dataclass(frozen=True)
+class Block:
+    """Steps that may be in flight together, after `warm` has been answered where there is one."""
 
-    The sampling seed depends on the root seed, the item and the arm's seed alone, so no order can change a row.
+    warm: Request | None
+    steps: Iterable[Step]
+
+
+def walk(planned: PlannedArm, items: Sequence[Item], root_seed: int, salt: str) -> Iterator[Block]:
+    """Every request of an arm, a full pass per seed.
+
+    A cold or isolated arm takes the dataset in its order. A warm one goes group by group, in order of first
+    appearance: one call with the group's exact shared prefix, then that group's own items, so that no other group's
+    call comes between. The sampling seed depends on the root seed, the item and the arm's seed alone, so no order
+    can change a row. `salt` is the run's own: what an earlier run cached is nothing to this one.
     """
     for seed in planned.arm.seeds:
-        for item in items:
-            sampling = derive_seed(root_seed, item.id, seed)
-            yield Step(item, seed, Request(item.id, item.prompt, planned.decoding, sampling))
+        if planned.arm.cache != "warm":
+            yield Block(None, (_step(planned, item, seed, root_seed, salt) for item in items))
+            continue
+        for members in _groups(items):
+            steps = [_step(planned, item, seed, root_seed, salt) for item in members]
+            prefix = _shared_prefix([step.request.prompt for step in steps])
+            once = replace(steps[0].request.decoding, max_tokens=1)
+            yield Block(replace(steps[0].request, prompt=prefix, decoding=once) if prefix else None, steps)
+
+
+def _step(planned: PlannedArm, item: Item, seed: int, root_seed: int, salt: str) -> Step:
+    own = (salt, planned.name, seed, item.id) if planned.arm.cache == "isolated" else (salt, planned.name, seed)
+    request = Request(
+        item_id=item.id,
+        prompt=item.prompt,
+        decoding=planned.decoding,
+        seed=derive_seed(root_seed, item.id, seed),
+        cache_salt=digest(own)[:16],
+    )
+    return Step(item, seed, request)
+
+
+def _shared_prefix(prompts: Sequence[str]) -> str:
+    """The longest text that all prompts begin with."""
+    first, last = min(prompts), max(prompts)  # what these two share, everything between them shares
+    return first[: next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))]
+
+
+def _groups(items: Sequence[Item]) -> list[list[Item]]:
+    """The items by prefix group, in order of first appearance; one without a group is a group of its own."""
+    found: dict[str, list[Item]] = {}
+    for item in items:
+        found.setdefault(item.prefix_group or f"\0{item.id}", []).append(item)
+    return list(found.values())

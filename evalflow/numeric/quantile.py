@@ -1,0 +1,91 @@
+"""Quantiles by one named rule (type 7), only where there are enough values to have one."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from evalflow.numeric.critical import open_unit, tail
+from evalflow.numeric.interval import Interval
+from evalflow.numeric.undefined import Undefined, finite, finite_column
+
+
+def quantile(values: ArrayLike, q: float) -> float:
+    """The `q` quantile of `values` (N,), in their unit, by `type7`, where they are enough to have one.
+
+    Raises:
+        Undefined: "no rows", "non-finite value", "non-finite result", or "p95 needs n >= 20, has 19" and
+            the like.
+        ValueError: q outside (0, 1).
+    """
+    least = least_n(q)
+    column = finite_column(values)
+    if column.size < least:
+        raise Undefined(f"{_name(q)} needs n >= {least}, has {column.size}")
+    return type7(column, q)
+
+
+def type7(values: ArrayLike, q: float) -> float:
+    """`quantile` of however few values, q = 0 (the least) and q = 1 (the largest) among them.
+
+    Source: type 7 of Hyndman and Fan 1996: position q (N - 1) in the sorted values, counted from 0.
+
+    Raises:
+        Undefined: "no rows", "non-finite value" or "non-finite result".
+        ValueError: q outside 0..1.
+    """
+    if not 0.0 <= q <= 1.0:
+        raise ValueError(f"q is {q}; give a number from 0 to 1")
+    column = finite_column(values)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return finite(float(np.quantile(column, q, method="linear")))
+
+
+def least_n(q: float) -> int:
+    """How many values the `q` quantile needs: the least n with one value's worth beyond it, n (1 - q) >= 1.
+
+    20 for p95, 100 for p99, 1,000 for p99.9; up to the median, 1. `q` means the decimal that it is written
+    as: 1 - 0.9 in floats would ask for 11 values where 10 will do.
+
+    Raises:
+        ValueError: q outside (0, 1).
+    """
+    exact = Fraction(str(float(open_unit(q, "q"))))
+    return 1 if exact <= Fraction(1, 2) else math.ceil(1 / (1 - exact))
+
+
+def quantile_interval(values: ArrayLike, q: float, level: float = 0.95) -> Interval:
+    """The interval of the true `q` quantile behind `values` (N,), whatever their law, in their unit.
+
+    Its ends are two of the values. Each is on the wrong side of the true quantile with a chance of at most
+    (1 - level) / 2, so that one end alone can be gated on; ties only make it safer. Method "order
+    statistics".
+
+    Source: the number of values below the quantile is Binomial(N, q); the ranks (from 1) are the largest low
+    with P(X < low) <= tail and the least high with P(X >= high) <= tail (David and Nagaraja 2003, 7.1).
+
+    Raises:
+        Undefined: "no rows", "non-finite value", or "p50 interval needs n >= 6, has 5" and the like: of
+            fewer values even the least and the largest are too close together.
+        ValueError: q or level outside (0, 1).
+    """
+    from scipy.stats import binom  # 0.46 s at import
+
+    open_unit(q, "q")
+    alpha = tail(level)
+    column = np.sort(finite_column(values))
+    n = column.size
+    # all values on one side of the quantile has chance q^n, or (1 - q)^n
+    least = max(1, math.ceil(finite(math.log(alpha) / math.log1p(-min(q, 1 - q)))))
+    if n < least:
+        raise Undefined(f"{_name(q)} interval needs n >= {least}, has {n}")
+    low = max(1, int(binom.ppf(alpha, n, q)))
+    high = min(n, int(binom.isf(alpha, n, q)) + 1)
+    return Interval(float(column[low - 1]), float(column[high - 1]), level, "order statistics")
+
+
+def _name(q: float) -> str:
+    return f"p{100 * q:g}"

@@ -1,0 +1,109 @@
+"""Cluster means, the robust standard error, and the interval on them."""
+
+import numpy as np
+import pytest
+import statsmodels.api as sm
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from scipy import stats
+
+from evalflow.numeric.cluster import cluster_codes, cluster_means, cluster_se, mean_interval
+from evalflow.numeric.undefined import Undefined
+
+ROWS = st.lists(st.tuples(st.floats(-100, 100), st.integers(0, 8)), min_size=2, max_size=40)
+
+
+def test_published_case(cases):
+    """Ten rows in four clusters have the CR0 and CR1 of two implementations (p18)."""
+    given_, expected = cases["p18"]["input"], cases["p18"]["expected"]
+    values, clusters = given_["values"], given_["clusters"]
+    assert cluster_se(values, clusters) == pytest.approx(expected["se_cluster_cr1"], abs=1e-12)
+    assert cluster_se(values, clusters, correction=False) == pytest.approx(expected["se_cluster_cr0"], abs=1e-12)
+    assert cluster_se(values, range(10)) == pytest.approx(expected["se_naive"], abs=1e-12)
+    assert len(cluster_means(values, clusters)[0]) == expected["n_clusters"]
+
+
+@given(ROWS)
+def test_agrees_with_statsmodels(rows):
+    """Any rows have the robust standard error of a regression on a constant (CR1: times its factor)."""
+    values, clusters = np.array([v for v, _ in rows]), np.array([c for _, c in rows])
+    n_clusters = len(set(clusters.tolist()))
+    assume(n_clusters >= 2)
+    fit = sm.OLS(values, np.ones(len(values))).fit(
+        cov_type="cluster", cov_kwds={"groups": clusters, "use_correction": False}
+    )
+    assert cluster_se(values, clusters, correction=False) == pytest.approx(float(fit.bse[0]), rel=1e-6, abs=1e-9)
+    ratio = (n_clusters / (n_clusters - 1)) ** 0.5
+    assert cluster_se(values, clusters) == pytest.approx(ratio * float(fit.bse[0]), rel=1e-6, abs=1e-9)
+
+
+def test_means_come_in_order_of_first_appearance():
+    """Names of any hashable kind keep the order in which they were met, not their sorted one."""
+    names, means = cluster_means([1.0, 2.0, 3.0, 5.0, 7.0], ["z", ("a", 1), "z", None, ("a", 1)])
+    assert names == ["z", ("a", 1), None]
+    assert means.tolist() == [2.0, 4.5, 5.0]
+
+
+def test_arrays_and_lists_name_clusters_alike():
+    """A numpy array of names gives plain Python names and the same codes as a list."""
+    names, codes = cluster_codes(np.array([3, 1, 3]), 3)
+    assert (names, codes.tolist()) == ([3, 1], [0, 1, 0])
+    assert cluster_codes(["b", "a", "b"], 3)[1].tolist() == codes.tolist()
+
+
+def test_equal_values_keep_their_mean():
+    """Three times 0.1 in a cluster average to 0.1, and have standard error 0."""
+    _, means = cluster_means([0.1] * 6, list("aaabbb"))
+    assert means.tolist() == [0.1, 0.1]
+    assert cluster_se([0.1] * 6, list("aaabbb")) == 0.0
+
+
+@pytest.mark.parametrize("function", [cluster_se, mean_interval])
+@pytest.mark.parametrize("values", [[1.0], [1.0, 2.0, 4.0]])
+def test_one_cluster_has_no_standard_error(function, values):
+    """Rows of one cluster alone do not say how clusters vary."""
+    with pytest.raises(Undefined) as caught:
+        function(values, ["only"] * len(values))
+    assert caught.value.reason == "fewer than 2 clusters"
+
+
+@pytest.mark.parametrize("function", [cluster_means, cluster_se, mean_interval])
+def test_every_value_has_a_cluster(function):
+    """Two names for three values are refused."""
+    with pytest.raises(ValueError, match="2 clusters for 3 values"):
+        function([1.0, 2.0, 3.0], ["a", "b"])
+
+
+def test_singletons_have_students_interval(cases):
+    """60 paired differences, one per cluster: scipy's t interval, and hc12's figures."""
+    table, expected = cases["hc12"]["input"], cases["hc12"]["expected"]
+    differences = np.repeat([0, 1, -1], [table["both_right"] + table["both_wrong"], table["a_right_b_wrong"], 3])
+    interval = mean_interval(differences, range(60))
+    said = stats.ttest_1samp(differences, 0).confidence_interval(0.95)
+    assert (interval.low, interval.high) == pytest.approx((said.low, said.high), abs=1e-12)
+    assert [interval.low, interval.high] == pytest.approx(expected["paired_t_ci95"], abs=1e-6)
+    assert cluster_se(differences, range(60)) == pytest.approx(expected["paired_se"], abs=1e-6)
+    assert (interval.method, interval.level) == ("t", 0.95)
+
+
+def test_clustered_interval_reaches_t_standard_errors():
+    """p18's rows: 0.6 -/+ t(3 degrees of freedom) * sqrt(0.08)."""
+    interval = mean_interval([1, 0, 1, 1, 1, 1, 0, 0, 0, 1], list("aabbbbcccd"), level=0.9)
+    reach = stats.t.isf(0.05, 3) * 0.08**0.5
+    assert (interval.low, interval.high) == pytest.approx((0.6 - reach, 0.6 + reach), abs=1e-12)
+    assert interval.method == "clustered t"
+
+
+def test_identical_differences_are_one_point():
+    """Where every difference is the same the interval is that difference, without rounding."""
+    interval = mean_interval([0.1] * 10, range(10))
+    assert (interval.low, interval.high) == (0.1, 0.1)
+
+
+@given(ROWS, st.integers(2, 4))
+def test_copies_of_all_rows_do_not_make_it_surer(rows, copies):
+    """Repeating every row inside its cluster leaves the standard error as it was."""
+    values, clusters = [v for v, _ in rows], [c for _, c in rows]
+    assume(len(set(clusters)) >= 2)
+    once = cluster_se(values, clusters)
+    assert cluster_se(values * copies, clusters * copies) == pytest.approx(once, rel=1e-9, abs=1e-9)

@@ -1,0 +1,101 @@
+"""Power: what can be shown, and with how many."""
+
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from statsmodels.stats.power import TTestPower
+
+from evalflow.numeric.power import items_needed, items_needed_normal, mde, mde_normal
+from evalflow.numeric.undefined import Undefined
+
+
+def test_published_case(cases):
+    """Sd 0.5: 200 pairs show 0.0995, and 0.1 takes 199 pairs (normal: 197), as in p20."""
+    given_, expected = cases["p20"]["input"], cases["p20"]["expected"]
+    sd, n, delta = given_["sd_of_differences"], given_["n"], given_["delta"]
+    assert mde(sd, n) == pytest.approx(expected["mde_t"], rel=1e-4)
+    assert mde_normal(sd, n) == pytest.approx(expected["mde_normal"], abs=1e-9)
+    assert items_needed(sd, delta) == expected["n_needed_t"] == 199
+    assert items_needed_normal(sd, delta) == expected["n_needed_normal"] == 197
+
+
+def test_mde_to_all_digits():
+    """At that difference the power is 0.8 by a 30-digit integral of the noncentral t (mpmath)."""
+    assert mde(0.5, 200) == pytest.approx(0.09953220952761879, rel=1e-9)
+
+
+@pytest.mark.parametrize(("n", "alpha", "power"), [(5, 0.05, 0.8), (20, 0.01, 0.9), (60, 0.05, 0.95), (400, 0.1, 0.5)])
+def test_power_at_the_mde_is_the_power_asked_for(n, alpha, power):
+    """Statsmodels says that the difference found has the power wanted."""
+    delta = mde(2.0, n, alpha, power)
+    # one-sided at alpha / 2: the wrong side's rejections are not counted
+    said = TTestPower().power(delta / 2.0, n, alpha / 2, alternative="larger")
+    assert said == pytest.approx(power, abs=1e-8)
+
+
+@given(st.floats(0.05, 3), st.sampled_from([0.01, 0.05, 0.1]), st.sampled_from([0.5, 0.8, 0.9]))
+@settings(max_examples=25)
+def test_items_needed_is_the_least(effect, alpha, power):
+    """That many pairs show the difference, one fewer does not; the normal answer is no larger."""
+    n = items_needed(1.0, effect, alpha, power)
+    assert mde(1.0, n, alpha, power) <= effect * (1 + 1e-9)
+    assert n == 2 or mde(1.0, n - 1, alpha, power) > effect * (1 - 1e-9)
+    assert items_needed_normal(1.0, effect, alpha, power) <= n
+    assert items_needed(1.0, -effect, alpha, power) == n
+
+
+def test_many_pairs_are_the_normal_case():
+    """At 10^12 pairs t and normal agree to 9 digits, and a millionth of an sd takes 7.8e12 pairs."""
+    assert mde(0.5, 10**12) == pytest.approx(mde_normal(0.5, 10**12), rel=1e-9)
+    assert items_needed(1.0, 1e-6) == pytest.approx(7.8488797e12, rel=1e-6)
+
+
+def test_a_large_difference_still_takes_two_pairs():
+    """One pair has no sd: the answer is never under 2."""
+    assert items_needed(1.0, 1e5) == 2
+    assert items_needed_normal(1.0, 1e5) == 2
+
+
+@pytest.mark.parametrize("function", [mde, mde_normal])
+@pytest.mark.parametrize(
+    ("sd", "n", "reason"),
+    [(0.5, 1, "n < 2"), (0.0, 200, "sd <= 0"), (-1.0, 200, "sd <= 0"), (math.nan, 200, "non-finite value")],
+)
+def test_without_spread_or_pairs_there_is_no_mde(function, sd, n, reason):
+    """No spread is not a difference of 0 that could be shown."""
+    with pytest.raises(Undefined) as caught:
+        function(sd, n)
+    assert caught.value.reason == reason
+
+
+@pytest.mark.parametrize("function", [items_needed, items_needed_normal])
+@pytest.mark.parametrize(
+    ("sd", "delta", "reason"),
+    [
+        (0.0, 0.1, "sd <= 0"),
+        (0.5, 0.0, "delta is 0"),
+        (0.5, math.nan, "non-finite value"),
+        (math.inf, 0.1, "non-finite value"),
+        (1.0, 1e-200, "non-finite result"),
+    ],
+)
+def test_no_number_of_items_shows_nothing(function, sd, delta, reason):
+    """A difference of 0 takes no finite number of items."""
+    with pytest.raises(Undefined) as caught:
+        function(sd, delta)
+    assert caught.value.reason == reason
+
+
+@pytest.mark.parametrize(("alpha", "power"), [(0.0, 0.8), (0.05, 1.0), (0.05, 0.05), (0.5, 0.2), (math.nan, 0.8)])
+def test_power_is_above_alpha(alpha, power):
+    """A power that chance alone reaches is no question."""
+    with pytest.raises(ValueError, match="give a"):
+        mde(1.0, 20, alpha, power)
+
+
+def test_where_scipy_is_wrong_there_is_no_answer():
+    """Two pairs at alpha 1e-6 lie where the noncentral t of scipy is off by 0.18: undefined, not wrong."""
+    with pytest.raises(Undefined, match="alpha too small for n"):
+        mde(1.0, 2, alpha=1e-6)

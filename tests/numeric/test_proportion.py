@@ -1,0 +1,234 @@
+"""Proportions: width at the edges, and clusters."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from scipy import stats
+from scipy.stats import binomtest
+from statsmodels.stats.proportion import proportion_confint
+
+from evalflow.numeric.proportion import clopper_pearson, rate_interval, wilson, zero_event_bound
+from evalflow.numeric.undefined import Undefined
+
+COUNTS = st.integers(1, 5000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
+
+
+def ends(interval):
+    return [interval.low, interval.high]
+
+
+@pytest.mark.parametrize("name", ["p14", "p15"])
+def test_published_cases(cases, name):
+    """45 of 50 and 60 of 60 have the intervals of mpmath and of statsmodels (p14, p15)."""
+    given_, expected = cases[name]["input"], cases[name]["expected"]
+    k, n = given_["k"], given_["n"]
+    assert ends(wilson(k, n)) == pytest.approx(expected["wilson"], abs=1e-9)
+    assert ends(clopper_pearson(k, n)) == pytest.approx(expected["clopper_pearson"], abs=1e-9)
+
+
+def test_none_in_5000_is_surer_than_none_in_25(cases):
+    """At 0 % and 100 % the interval keeps a width, and that width depends on n (hc01)."""
+    case = cases["hc01"]
+    for run, want in zip(case["input"]["runs"], case["expected"]["intervals"], strict=True):
+        interval = wilson(run["successes"], run["n"], case["input"]["level"])
+        assert ends(interval) == pytest.approx(want, abs=case["expected"]["atol"])
+        assert interval.high > interval.low
+        assert (interval.low == 0.0) == (run["successes"] == 0)
+        assert (interval.high == 1.0) == (run["successes"] == run["n"])
+
+
+@given(COUNTS, st.sampled_from([0.5, 0.8, 0.95, 0.999]))
+def test_wilson_agrees_with_statsmodels(counts, level):
+    """Any count has the Wilson interval of statsmodels, around its rate, inside 0..1."""
+    k, n = counts
+    interval = wilson(k, n, level)
+    assert ends(interval) == pytest.approx(proportion_confint(k, n, 1 - level, "wilson"), rel=1e-9, abs=1e-12)
+    assert 0 <= interval.low <= k / n <= interval.high <= 1
+    assert (interval.level, interval.method) == (level, "wilson")
+
+
+@given(COUNTS, st.sampled_from([0.8, 0.95, 0.999]))
+def test_clopper_pearson_agrees_with_scipy_and_holds_the_rate(counts, level):
+    """Any count has scipy's exact interval, which is never inside Wilson's rate."""
+    k, n = counts
+    interval = clopper_pearson(k, n, level)
+    said = binomtest(k, n).proportion_ci(level, method="exact")
+    assert ends(interval) == pytest.approx([said.low, said.high], rel=1e-9, abs=1e-12)
+    assert 0 <= interval.low <= k / n <= interval.high <= 1
+
+
+@pytest.mark.parametrize("level", [0.8, 0.9, 0.95, 0.99, 0.999])
+def test_the_edges_are_exact(level):
+    """All right reaches exactly 1 and none right exactly 0, at any n, where the formula alone rounds."""
+    for n in range(1, 300):
+        assert wilson(n, n, level).high == 1.0
+        assert wilson(0, n, level).low == 0.0
+
+
+def test_the_rate_is_inside_even_where_the_width_rounds_away():
+    """At 10^33 rows the interval is one point, and not beside the rate."""
+    s, n = 7.34183334949781e32, 5.059539836697997e34
+    interval = wilson(s, n)
+    assert interval.low <= s / n <= interval.high
+
+
+@given(COUNTS)
+def test_wrong_is_right_turned_round(counts):
+    """The interval of the wrong answers is the mirror image of that of the right ones."""
+    k, n = counts
+    right, wrong = wilson(k, n), wilson(n - k, n)
+    assert ends(right) == pytest.approx([1 - wrong.high, 1 - wrong.low], abs=1e-12)
+
+
+def test_wilson_takes_effective_counts_and_another_critical_value():
+    """At 2.5 of 5 with critical 2 the ends solve (p - 1/2)^2 = 4 p (1 - p) / 5: 1/2 -/+ 1/3."""
+    assert ends(wilson(2.5, 5, critical=2.0)) == pytest.approx([1 / 2 - 1 / 3, 1 / 2 + 1 / 3], abs=1e-15)
+
+
+def test_wilson_keeps_its_digits_at_a_billion():
+    """None in 10^9: the high end is c^2 / (n + c^2), not the rest of a cancellation."""
+    c2 = stats.norm.isf(0.025) ** 2
+    assert wilson(0, 10**9).high == pytest.approx(c2 / (1e9 + c2), rel=1e-12)
+    # one in 10^12: the smaller root, by its series p^2 n / (2 s + c^2 + c sqrt(c^2 + 4 s)) with s = 1
+    c = math.sqrt(c2)
+    assert wilson(1, 10**12).low == pytest.approx(2e-12 / (2 + c2 + c * math.sqrt(c2 + 4)), rel=1e-9)
+
+
+@pytest.mark.parametrize("function", [wilson, clopper_pearson])
+def test_no_rows_have_no_rate(function):
+    """0 of 0 is undefined, not 0."""
+    with pytest.raises(Undefined) as caught:
+        function(0, 0)
+    assert caught.value.reason == "no rows"
+
+
+@pytest.mark.parametrize("counts", [(-1, 5), (6, 5)])
+@pytest.mark.parametrize("function", [wilson, clopper_pearson])
+def test_more_successes_than_rows_are_refused(function, counts):
+    """6 right of 5 is a mistake of the caller."""
+    with pytest.raises(ValueError, match="from 0 to n"):
+        function(*counts)
+
+
+def test_wilson_refuses_what_is_no_number():
+    """NaN is undefined, a critical value of 0 or a level of 1 a mistake."""
+    with pytest.raises(Undefined, match="non-finite value"):
+        wilson(float("nan"), 5)
+    with pytest.raises(Undefined, match="non-finite value"):
+        wilson(1, 5, critical=math.inf)
+    with pytest.raises(ValueError, match="critical"):
+        wilson(1, 5, critical=0.0)
+    with pytest.raises(ValueError, match="level"):
+        wilson(1, 5, level=1.0)
+    with pytest.raises(TypeError):
+        clopper_pearson(2.5, 5)
+
+
+def test_zero_events_bound_the_rate(cases):
+    """None in 60 leaves 4.87 % at most (p15); none in one leaves 95 %; 3 / n is only near."""
+    assert zero_event_bound(60) == pytest.approx(cases["p15"]["expected"]["one_sided_95_bound_exact"], abs=1e-12)
+    assert zero_event_bound(1) == pytest.approx(0.95, abs=1e-15)
+    assert zero_event_bound(62) == pytest.approx(0.047, abs=5e-4)
+    assert zero_event_bound(10**12) == pytest.approx(-math.log(0.05) * 1e-12, rel=1e-9)
+    assert zero_event_bound(30, level=0.975) == pytest.approx(clopper_pearson(0, 30).high, abs=1e-12)
+
+
+@pytest.mark.parametrize(("n", "reason"), [(0, "no rows"), (-3, "no rows"), (float("nan"), "non-finite value")])
+def test_no_trials_bound_nothing(n, reason):
+    """Without trials there is no bound."""
+    with pytest.raises(Undefined) as caught:
+        zero_event_bound(n)
+    assert caught.value.reason == reason
+
+
+# --- with clusters ---
+
+
+def test_independent_right_or_wrong_is_plain_wilson():
+    """One row per cluster, all 0 or 1: Wilson as it stands, even for one row."""
+    assert rate_interval([1] * 45 + [0] * 5, range(50)) == wilson(45, 50)
+    assert rate_interval([1.0], ["a"]) == wilson(1, 1)
+
+
+def test_copies_of_a_row_add_nothing():
+    """Three copies of each of 12 answers: n_eff = 11 (CR1), and t with 11 degrees of freedom."""
+    answers = [1] * 9 + [0] * 3
+    interval = rate_interval(answers * 3, list(range(12)) * 3)
+    # CR1 on copies: se^2 = p (1 - p) / (G - 1)
+    assert ends(interval) == pytest.approx(ends(wilson(0.75 * 11, 11, critical=stats.t.isf(0.025, 11))), abs=1e-12)
+    assert interval.method == "wilson, clustered"
+
+
+def test_effective_size_by_hand(cases):
+    """p18's rows: p = 0.6 and se^2 = 0.08, so n_eff = 3, with t of 3 degrees of freedom."""
+    case = cases["p18"]["input"]
+    c = stats.t.isf(0.025, 3)
+    assert ends(rate_interval(case["values"], case["clusters"])) == pytest.approx(
+        ends(wilson(1.8, 3, critical=c)), abs=1e-12
+    )
+
+
+@pytest.mark.parametrize("value", [0, 1])
+def test_all_right_counts_clusters(value):
+    """20 words of 3 items each, all right: as sure as 20 rows, not as 60."""
+    interval = rate_interval([value] * 60, [i // 3 for i in range(60)])
+    assert ends(interval) == ends(wilson(20 * value, 20))
+    assert interval.method == "wilson, clustered"
+
+
+def test_one_wrong_answer_cannot_raise_the_low_end():
+    """A lone failure, or two in one word, shows no dependence: 20 words still count as 20 rows."""
+    words = [i // 3 for i in range(60)]
+    lows = [rate_interval([0] * wrong + [1] * (60 - wrong), words).low for wrong in (0, 1, 2)]
+    assert lows == pytest.approx([wilson(20 * (60 - wrong) / 60, 20).low for wrong in (0, 1, 2)], abs=1e-12)
+    assert lows == sorted(lows, reverse=True)
+
+
+def test_clusters_that_agree_are_worth_their_rows_at_most():
+    """Every cluster has 2 of 3 right, so the standard error is 0: n_eff stops at the 12 rows."""
+    interval = rate_interval([1, 0, 1] * 4, [i // 3 for i in range(12)])
+    assert ends(interval) == pytest.approx(ends(wilson(8, 12, critical=stats.t.isf(0.025, 3))), abs=1e-12)
+
+
+def test_clusters_that_nearly_agree_are_capped_too():
+    """Totals of 2, 2, 2, 2 and 3 of 4: se^2 = 0.0025 would make 20 rows worth 99; they stay 20."""
+    values = [1, 1, 0, 0] * 4 + [1, 1, 1, 0]
+    interval = rate_interval(values, [i // 4 for i in range(20)])
+    assert ends(interval) == pytest.approx(ends(wilson(11, 20, critical=stats.t.isf(0.025, 4))), abs=1e-12)
+
+
+def test_means_over_seeds_that_agree_keep_a_width():
+    """Ten items, each right in half of its seeds: no standard error, and yet no point."""
+    interval = rate_interval([0.5] * 10, range(10))
+    assert ends(interval) == pytest.approx(ends(wilson(5, 10, critical=stats.t.isf(0.025, 9))), abs=1e-12)
+
+
+def test_one_cluster_has_no_interval():
+    """Rows of a single cluster say nothing of another one."""
+    for values, clusters in [([1, 0, 1], "aaa"), ([1, 1], "aa"), ([0.5], "a")]:
+        with pytest.raises(Undefined) as caught:
+            rate_interval(values, clusters)
+        assert caught.value.reason == "fewer than 2 clusters"
+
+
+def test_a_rate_is_from_0_to_1_and_has_a_cluster():
+    """Scores outside 0..1, and rows without a cluster, are mistakes."""
+    with pytest.raises(ValueError, match="rates from 0 to 1"):
+        rate_interval([0.5, 1.2], "ab")
+    with pytest.raises(ValueError, match="one cluster per value"):
+        rate_interval([0.5, 1.0], "abc")
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), st.integers(0, 6)), min_size=2, max_size=40))
+def test_any_rates_have_an_interval_around_their_mean(rows):
+    """Whatever the rates and clusters, the ends lie in 0..1, apart, on both sides of the mean."""
+    values, clusters = zip(*rows, strict=True)
+    assume(len(set(clusters)) >= 2)
+    interval = rate_interval(values, clusters)
+    assert 0 <= interval.low <= interval.high <= 1
+    assert interval.low <= np.mean(values) + 1e-12
+    assert interval.high >= np.mean(values) - 1e-12
+    assert interval.high > interval.low

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from evalflow.numeric.cluster import mean_interval
 from evalflow.numeric.interval import Interval
+from evalflow.numeric.moments import mean
 from evalflow.record import Item, Row
 
 Grain = Literal["row", "item", "probe"]
@@ -81,7 +82,7 @@ class Metric(ABC):
 
     def value(self, stack: Stack) -> float:
         """The mean of the first statistic, unless the metric says otherwise."""
-        return float(np.mean(stack[:, 0]))
+        return mean(stack[:, 0])
 
     def interval(self, stack: Stack, clusters: Clusters, level: float) -> Interval | None:
         """A t interval over clusters (CR1), right for any mean that is not a rate."""

@@ -321,7 +321,8 @@ def hydra_view(words: Sequence[str], folders: Sequence[Path]) -> bool:
         """Nothing: only Hydra's views are asked for."""
 
     register_resolvers()
-    plain = [word if word.startswith("-") or "=" not in word else _forced_text(word) for word in words]
+    completing = any(word in ("-sc", "--shell-completion") for word in words)
+    plain = [word if completing or word.startswith("-") or "=" not in word else _forced_text(word) for word in words]
     search = [f"hydra.searchpath=[{','.join(f'file://{folder.resolve()}' for folder in folders)}]"] if folders else []
     sys.argv = ["evalflow", *plain, *search]
     try:

@@ -1,5 +1,5 @@
 # make demo and make test do everything on a fresh machine; both install into .venv when it is missing or stale.
-PYTHON ?= python3.11
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed

@@ -88,20 +88,21 @@ def _failed(name: str, gate: Mapping[str, Any]) -> str:
 
 
 def shown(figure: Mapping[str, Any] | None) -> str:
-    """A figure with its interval and count; an undefined one says why."""
+    """A figure with its interval and count, times in ms; an undefined one says why."""
     if figure is None:
         return ""
     if figure["value"] is None:
         return f"undefined: {figure['reason']}"
-    text = number(figure["value"])
+    scale, suffix = (1000, " ms") if figure["unit"] == "s" else (1, "")
+    text = number(scale * figure["value"]) + suffix
     if figure["low"] is not None:
-        text += f" [{number(figure['low'])}, {number(figure['high'])}]"
+        text += f" [{number(scale * figure['low'])}, {number(scale * figure['high'])}]"
     missing = figure["n_total"] - figure["n_scored"]
     return f"{text} n={figure['n_scored']}" + (f" ({missing} missing)" if missing else "")
 
 
 def number(value: float) -> str:
-    """Three significant digits where that is plain, whole numbers in full."""
-    if value == int(value) and abs(value) < 1e15:
-        return f"{int(value):,}" if abs(value) >= 10 else f"{value:.3f}".rstrip("0").rstrip(".") or "0"
-    return f"{value:.3f}" if 0.01 <= abs(value) < 1000 else f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}"
+    """Whole numbers and those from 100 in whole, smaller ones to three decimals, very small ones to three digits."""
+    if value == int(value) or abs(value) >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.3f}" if abs(value) >= 0.01 else f"{value:.3g}"

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from evalflow.errors import ModelError
-from evalflow.record import Completion, Probe, Request, Row, RowError, Status, Times
+from evalflow.record import Completion, Probe, Request, Row, RowError, Status, Times, to_json
 from evalflow.runner.journal import ArmTrace, Journal, now_iso
 from evalflow.runner.plan import Plan, PlannedArm
 from evalflow.runner.walk import Step, walk
@@ -45,13 +45,15 @@ async def execute(plan: Plan, journal: Journal, progress: Progress) -> Executed:
         started = now_iso()
         try:
             await planned.model.start()
-        except ModelError as fault:
-            traces[planned.name] = ArmTrace(order, started, unavailable=str(fault))
+        except Exception as fault:  # noqa: BLE001 - a model is foreign code, and its failure is the arm's, not the run's
+            traces[planned.name] = ArmTrace(order, started, unavailable=_said(fault))
             continue
         try:
             probes += await _measure(planned, plan)
             driver = await _answer(planned, plan, journal, progress)
             traces[planned.name] = ArmTrace(order, started, driver, dict(planned.model.facts()))
+        except ModelError as fault:  # measuring failed; an answer's failure is its row's
+            traces[planned.name] = ArmTrace(order, started, unavailable=str(fault))
         finally:
             await planned.model.close()
         journal.write_probes(probes)
@@ -65,7 +67,10 @@ async def _measure(planned: PlannedArm, plan: Plan) -> list[Probe]:
     wanted = {metric.probe: None for metric in plan.metrics.values() if metric.grain == "probe"}
     measured = []
     for name in wanted:
-        repeats = await planned.model.measure(name)
+        try:
+            repeats = await planned.model.measure(name)
+        except Exception as fault:  # noqa: BLE001 - as above
+            raise ModelError(f"measuring {name}: {_said(fault)}") from fault
         measured += [Probe(planned.name, name, dict(values)) for values in repeats or ()]
     return measured
 
@@ -128,18 +133,31 @@ class _Asker:
 
 async def _ask(step: Step, planned: PlannedArm, blank: Row, timeout_s: float) -> Row:
     sent = time.perf_counter()
+    limit = asyncio.timeout(timeout_s)
     try:
-        async with asyncio.timeout(timeout_s):
+        async with limit:
             completion = await planned.model.complete(step.request)
-        if not isinstance(completion, Completion):
-            raise ModelError(f"the model returned {type(completion).__name__}, not a Completion; mend the model")
-    except TimeoutError:
-        return _failed(blank, "timeout", f"no answer in {timeout_s:g} s", sent)
-    except ModelError as fault:
-        return _failed(blank, type(fault).__name__, str(fault), sent)
+        _check(completion)
     except Exception as fault:  # noqa: BLE001 - a model is foreign code, and its failure is a row, not the run's end
+        if limit.expired():
+            return _failed(blank, "timeout", f"no answer in {timeout_s:g} s", sent)
         return _failed(blank, type(fault).__name__, str(fault) or "no message", sent)
     return _answered(blank, completion, sent)
+
+
+def _check(completion: object) -> None:
+    """Refuse what is no completion, or could not be stored."""
+    if not isinstance(completion, Completion) or not isinstance(completion.text, str):
+        what = type(getattr(completion, "text", completion)).__name__
+        raise ModelError(f"the model returned {what}, not a Completion with a text; mend the model")
+    try:
+        to_json(completion)
+    except (TypeError, ValueError) as fault:
+        raise ModelError(f"the completion cannot be stored ({fault}); mend the model") from None
+
+
+def _said(fault: Exception) -> str:
+    return str(fault) if isinstance(fault, ModelError) else f"{type(fault).__name__}: {fault}"
 
 
 def _blank(step: Step, planned: PlannedArm, journal: Journal) -> Row:

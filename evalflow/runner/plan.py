@@ -22,6 +22,18 @@ ROW_KEYS = (*ITEM_KEYS, "status", "finish_reason")
 """What a gate's `where` may name."""
 CONDITIONS = ("concurrency", "cache", "greedy")
 """What a gate's `when` may name."""
+PROTOCOLS: Mapping[str, type | tuple[str, ...]] = {
+    "arms": Arm,
+    "metrics": Metric,
+    "comparisons": Paired,
+    "gates": Gate,
+    "decoding": Decoding,
+    "runner": Runner,
+    "dataset": ("name", "items"),
+    "model": ("identity", "start", "complete", "measure", "facts", "close"),
+    "tracking": ("log",),
+}
+"""What each part must be (a class), or must have."""
 
 
 @dataclass(frozen=True)
@@ -187,7 +199,20 @@ class _Parts:
                 self.arms[str(name)] = planned
 
     def _one(self, config: Mapping[str, Any], key: str) -> Any | None:
-        return self.builder.build(config[key], key) if key in config else None
+        part = self.builder.build(config[key], key) if key in config else None
+        return part if part is None or self._fits(part, key, key) else None
+
+    def _fits(self, part: Any, kind: str, where: str) -> bool:
+        """Whether an object is what its place needs: any class may stand there that has the parts of the protocol."""
+        wanted = PROTOCOLS[kind]
+        if isinstance(wanted, type):
+            fits, todo = isinstance(part, wanted), f"derive it from {wanted.__module__}.{wanted.__qualname__}"
+        else:
+            absent = [name for name in wanted if not hasattr(part, name)]
+            fits, todo = not absent, f"give it {', '.join(absent)}"
+        if not fits:
+            self.builder.faults.add(where, f"{type(part).__qualname__} is no {kind.removesuffix('s')}", todo)
+        return fits
 
     def _many(self, config: Mapping[str, Any], key: str) -> dict[str, Any]:
         default = {"gates": "evalflow.gate.Gate", "comparisons": "evalflow.comparison.Paired"}.get(key)
@@ -195,7 +220,7 @@ class _Parts:
         for name, node in _mapping(config.get(key)).items():
             whole = {"_target_": default, **node} if default and isinstance(node, Mapping) else node
             part = self.builder.build(whole, f"{key}.{name}")
-            if part is not None:
+            if part is not None and self._fits(part, key, f"{key}.{name}"):
                 built[str(name)] = part
         return built
 
@@ -203,13 +228,15 @@ class _Parts:
         where = f"arms.{name}"
         whole = {"_target_": "evalflow.arm.Arm", **node} if isinstance(node, Mapping) else node
         arm = self.builder.build(whole, where)
-        if not isinstance(arm, Arm):
+        if arm is None or not self._fits(arm, "arms", where):
             return None
         model = self._overlaid(config.get("model"), arm.model, f"{where}.model")
         decoding = self._overlaid(config.get("decoding"), arm.decoding, f"{where}.decoding")
         if model is None or decoding is None:
             return None
-        if arm.cache not in model.regimes:
+        if not (self._fits(model, "model", f"{where}.model") and self._fits(decoding, "decoding", f"{where}.decoding")):
+            return None
+        if arm.cache not in getattr(model, "regimes", ("cold",)):
             said = f"{type(model).__name__} has no {arm.cache} cache to offer"
             self.builder.faults.add(f"{where}.cache", said, "use cold, or a model that caches prompts")
         return PlannedArm(name, arm, model, decoding)

@@ -1,0 +1,279 @@
+"""A finished run as the flat entries that are logged: one per arm and seed, and the report's.
+
+Nothing here imports MLflow; what reads best there was looked at: flat runs, few params, short groups.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from evalflow.errors import TrackingError
+from evalflow.record import Row
+from evalflow.tracking.finished_run import FinishedRun
+from evalflow.tracking.items_table import TABLE, TABLE_TAG, TABLE_TAG_VALUE, items_table
+from evalflow.tracking.key import safe_key, safe_text, short_text
+from evalflow.tracking.note import note
+
+# the others hold or may quote answers; these two do not
+SAFE_FILES = ("report.json", "config.yaml")
+OTHER_FILES = ("junit.xml", "report.html", "console.txt", "rows.jsonl", "scores.jsonl")
+# a longer one pushes the tag's own name out of sight on the run page; report.json has it whole
+SHORT_HASH = 12
+GIT_TAG = "evalflow.git"
+PRIVATE = "prompts, answers and targets are left out of this store"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One flat run of the tracking store. Times are milliseconds since the epoch."""
+
+    name: str
+    tags: Mapping[str, str]
+    params: Mapping[str, str]
+    metrics: Mapping[str, float]
+    texts: Mapping[str, str]
+    files: tuple[Path, ...]
+    start_ms: int
+    end_ms: int
+    completed: bool = True
+
+    @property
+    def identity(self) -> tuple[str | None, ...]:
+        """What tells this entry from the others of its run: (role, arm, seed)."""
+        return identity(self.tags)
+
+
+def identity(tags: Mapping[str, str]) -> tuple[str | None, ...]:
+    """(role, arm, seed) as an entry or a stored run is tagged."""
+    return tuple(tags.get(f"evalflow.{key}") for key in ("role", "arm", "seed"))
+
+
+def entries(run: FinishedRun, private: bool, git: str | None) -> list[Entry]:
+    """The entries of a run, arms in config order, the report last.
+
+    Raises:
+        TrackingError: report.json or config.yaml is gone; or private, and a gate's `rows` are not ids.
+    """
+    for name in SAFE_FILES:
+        if not (run.folder / name).is_file():
+            raise TrackingError(f"{run.folder / name}: is not there; restore the run's folder")
+    if private:
+        _check_rows_are_ids(run)
+    shared = _shared_tags(run, private, git)
+    passes = [(arm, int(seed)) for arm, has in run.report["arms"].items() for seed in has["conditions"]["seeds"]]
+    # the list is sorted by start, newest first: a millisecond each puts the report on top, then config order
+    places = range(len(passes), 0, -1)
+    varying = _varying(run.report["arms"])
+    logged = [_arm_entry(run, at, shared, varying[at[0]], place) for at, place in zip(passes, places, strict=True)]
+    return [*logged, _report_entry(run, shared, place=len(passes) + 1)]
+
+
+def _arm_entry(
+    run: FinishedRun, at: tuple[str, int], shared: Mapping[str, str], varying: Mapping[str, str], place: int
+) -> Entry:
+    (name, seed), arm = at, run.report["arms"][at[0]]
+    rows = run.rows_of(name, seed)
+    metrics, undefined = _numbers({**arm["figures"], **arm.get("by_seed", {}).get(str(seed), {})})
+    texts = {}
+    tags = {**shared, **undefined, "evalflow.role": "arm", "evalflow.arm": name, "evalflow.seed": str(seed)}
+    if arm.get("unavailable"):
+        tags["evalflow.unavailable"] = arm["unavailable"]
+    if rows:
+        items = {item.id: item for item in run.items}
+        texts[TABLE] = items_table(rows, items, private="evalflow.private" in shared)
+        tags[TABLE_TAG] = TABLE_TAG_VALUE
+    params = {
+        "arm": name,
+        "seed": str(seed),
+        "dataset": run.report["dataset"]["name"],
+        "concurrency": str(arm["conditions"]["concurrency"]),
+        **varying,
+    }
+    start = _ms(run.report["started"]) + place
+    return Entry(
+        name=short_text(f"{name} s{seed}{_sweep_suffix(run)}"),
+        tags=_texts(tags),
+        params={safe_key(key): short_text(value) for key, value in {**params, **_swept(run)}.items()},
+        metrics=metrics,
+        texts=texts,
+        files=(),
+        start_ms=start,
+        end_ms=start + round(1000 * seconds_at_work(rows)),
+        completed=not arm.get("unavailable"),
+    )
+
+
+def _report_entry(run: FinishedRun, shared: Mapping[str, str], place: int) -> Entry:
+    report = run.report
+    verdict = str(report["verdict"])
+    gates, undecided = _gate_numbers(report["gates"])
+    deltas, undefined = _numbers(_deltas(report["comparisons"]))
+    names = SAFE_FILES if "evalflow.private" in shared else SAFE_FILES + OTHER_FILES
+    files = [run.folder / name for name in names]
+    tags = {
+        **shared,
+        **undecided,
+        **undefined,
+        "evalflow.role": "report",
+        "mlflow.note.content": note(report),
+    }
+    start = _ms(report["started"]) + place
+    return Entry(
+        name=short_text(f"report: {verdict}{_sweep_suffix(run)}"),
+        tags=_texts(tags),
+        params={safe_key(key): short_text(value) for key, value in _swept(run).items()}
+        | {"dataset": short_text(report["dataset"]["name"])},
+        metrics={**gates, **deltas, **_counts(run)},
+        texts={},
+        files=tuple(path for path in files if path.name in SAFE_FILES or path.exists()),
+        start_ms=start,
+        end_ms=max(start, _ms(report["finished"] or report["started"])),
+        completed=verdict != "incomplete",
+    )
+
+
+def _shared_tags(run: FinishedRun, private: bool, git: str | None) -> dict[str, str]:
+    config = (run.folder / "config.yaml").read_bytes()
+    return {
+        "evalflow.experiment": run.report["experiment"],
+        "evalflow.run_id": run.run_id,
+        "evalflow.sweep_id": run.sweep_id or run.run_id,
+        "evalflow.verdict": run.report["verdict"],
+        "evalflow.schema_version": str(run.report["schema_version"]),
+        "evalflow.instrument": str(run.report["instrument"]["hash"])[:SHORT_HASH],
+        "evalflow.config_sha": sha256(config).hexdigest()[:SHORT_HASH],
+        "mlflow.source.name": "evalflow",
+        "mlflow.source.type": "LOCAL",
+        **({GIT_TAG: git} if git else {}),
+        **({"evalflow.private": PRIVATE} if private else {}),
+    }
+
+
+def _texts(tags: Mapping[str, str]) -> dict[str, str]:
+    return {safe_key(key): safe_text(value) for key, value in tags.items()}
+
+
+def _numbers(figures: Mapping[str, Mapping[str, Any]]) -> tuple[dict[str, float], dict[str, str]]:
+    """Finite values as metrics and the others as tags: one NaN and MLflow's run page does not open."""
+    metrics: dict[str, float] = {}
+    undefined: dict[str, str] = {}
+    for name, figure in figures.items():
+        value = figure["value"]
+        if value is not None and math.isfinite(value):
+            metrics[safe_key(name)] = _rounded(value)
+        else:
+            undefined[f"evalflow.undefined.{name}"] = figure.get("reason") or f"the value is {value}"
+    metrics["n/undefined"] = float(len(undefined))
+    return metrics, undefined
+
+
+def _rounded(value: float) -> float:
+    """Six significant digits: MLflow shows every digit that it is given."""
+    return float(f"{value:.6g}")
+
+
+def _gate_numbers(gates: Mapping[str, Mapping[str, Any]]) -> tuple[dict[str, float], dict[str, str]]:
+    """1 for a pass, which a control gets by failing, else 0; without a decision it is a tag, not a number."""
+    metrics: dict[str, float] = {}
+    undecided: dict[str, str] = {}
+    for name, gate in gates.items():
+        if gate["outcome"] in ("pass", "fail"):
+            metrics[safe_key(f"gate/{name}")] = float(gate["outcome"] == "pass")
+        else:
+            undecided[f"evalflow.{gate['outcome']}.{name}"] = gate.get("reason") or gate["outcome"]
+    return metrics, undecided
+
+
+def _deltas(comparisons: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> dict[str, dict[str, Any]]:
+    """Every delta under two levels, its figure first; the figure's group stays only where two would be one.
+
+    A third level makes a chart section of its own, and a chart's title shows only the beginning.
+    """
+    named: dict[str, dict[str, Any]] = {}
+    for name, figures in comparisons.items():
+        plain = Counter(_without_group(figure) for figure in figures)
+        for figure, delta in figures.items():
+            short = _without_group(figure)
+            shown = short if plain[short] == 1 else figure
+            value = {"value": delta["delta"], "reason": delta.get("reason")}
+            named[f"delta/{shown.replace('/', '.')} {name}"] = value
+    return named
+
+
+def _without_group(figure: str) -> str:
+    return figure.split("/", 1)[-1]
+
+
+def _counts(run: FinishedRun) -> dict[str, float]:
+    outcomes = Counter(gate["outcome"] for gate in run.report["gates"].values())
+    return {
+        "n/items": float(run.report["dataset"]["n"]),
+        "n/rows": float(len(run.rows)),
+        "n/errors": float(sum(row.status == "error" for row in run.rows)),
+        "n/gates_passed": float(outcomes["pass"]),
+        "n/gates_failed": float(outcomes["fail"]),
+        "n/gates_unreadable": float(outcomes["unreadable"]),
+    }
+
+
+def _varying(arms: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, str]]:
+    """Per arm, the conditions that differ between arms: MLflow's compare page draws every param."""
+    flat = {name: dict(_flat(arm["conditions"])) for name, arm in arms.items()}
+    keys = dict.fromkeys(key for conditions in flat.values() for key in conditions)
+    differ = [key for key in keys if len({conditions.get(key) for conditions in flat.values()}) > 1]
+    return {name: {key: has[key] for key in differ if key in has} for name, has in flat.items()}
+
+
+def _flat(conditions: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    for key, value in conditions.items():
+        name = f"{prefix}{key}"
+        if name == "seeds":  # an entry has one seed, which is its own param
+            continue
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{name}.")
+        else:
+            yield name, value if isinstance(value, str) else json.dumps(value, default=str)
+
+
+def _swept(run: FinishedRun) -> dict[str, str]:
+    return {f"sweep.{key}": str(value) for key, value in run.swept.items()}
+
+
+def _sweep_suffix(run: FinishedRun) -> str:
+    return "".join(f" {key.rsplit('.', 1)[-1]}={value}" for key, value in run.swept.items())
+
+
+def seconds_at_work(rows: Sequence[Row]) -> float:
+    """From the first request to the last end (s), added over sessions since each has a clock of its own."""
+    total = 0.0
+    for session in {row.session for row in rows}:
+        times = [row.times for row in rows if row.session == session]
+        begun = [time for has in times for time in (has.scheduled, has.sent) if time is not None]
+        ended = [has.end for has in times if has.end is not None]
+        total += max(0.0, max(ended) - min(begun)) if begun and ended else 0.0
+    return total
+
+
+def _ms(moment: str) -> int:
+    return round(1000 * datetime.fromisoformat(moment).timestamp())
+
+
+def _check_rows_are_ids(run: FinishedRun) -> None:
+    ids = {item.id for item in run.items}
+    for name, gate in run.report["gates"].items():
+        for row in gate["rows"]:
+            # a row is written as `item id (seed s)`, an item as its id
+            if row not in ids and re.sub(r" \(seed -?\d+\)$", "", row) not in ids:
+                raise TrackingError(
+                    f"{run.folder / 'report.json'}: private, but gates.{name}.rows holds more than row ids; "
+                    "set tracking.private=false or score the run again"
+                )

@@ -1,0 +1,223 @@
+"""Logging a finished run to MLflow: flat runs, one per arm and seed, and one for the report.
+
+A run is logged after its results are on disk, so the store can be lost without losing anything else.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evalflow.errors import TrackingError
+from evalflow.tracking.entry import GIT_TAG, Entry, entries, identity
+from evalflow.tracking.finished_run import FinishedRun, Logged
+from evalflow.tracking.key import safe_key, short_text
+from evalflow.tracking.store import Store, opened, store_at
+from evalflow.tracking.view import VIEW_TAG, view_link, view_state
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+    from mlflow.entities import DatasetInput, Run
+
+DIGEST_LENGTH = 36
+GIT_WITHIN_S = 2.0
+PAGE = 1000
+KILLED_AFTER_S = 3600.0
+# when logging began (s since the epoch), on runs not yet ended; their start time is the evaluation's
+BEGUN_TAG = "evalflow.logging_begun"
+
+
+@dataclass(frozen=True)
+class MLflow:
+    """Where runs are logged.
+
+    Attributes:
+        uri: any MLflow tracking URI; None is `sqlite:///<outputs>/mlflow.db`, with its files under
+            `<outputs>/mlartifacts`.
+        experiment: the MLflow experiment; None is the name of the evalflow experiment.
+        private: keep prompts, answers and targets out of the store. What was logged before with False goes to
+            MLflow's trash when the run is logged again; `mlflow gc` empties it.
+    """
+
+    uri: str | None = None
+    experiment: str | None = None
+    private: bool = False
+
+    def log(self, run: FinishedRun, outputs: Path) -> Logged:
+        """Log a run. Logging it again continues its MLflow runs, or replaces one that holds other things.
+
+        For a store without a server, the link assumes that `evalflow ui` shows it at its default address.
+
+        Raises:
+            TrackingError: the store cannot be used, the experiment was deleted there, or files are gone.
+        """
+        store = store_at(self.uri, outputs)
+        git = _git_commit()
+        with opened(store) as client:
+            logged = entries(run, self.private, git)
+            experiment_id = _experiment(client, store, self.experiment or str(run.report["experiment"]))
+            _end_killed(client, experiment_id, alone=store.database is not None)
+            old = _stored(client, experiment_id, run.run_id)
+            with _claimed(client, experiment_id, logged, old) as run_ids:
+                for entry, run_id in zip(logged, run_ids, strict=True):
+                    _fill(client, client.get_run(run_id), entry, run.report["dataset"])
+                    status = "FINISHED" if entry.completed else "FAILED"
+                    client.set_terminated(run_id, status, end_time=entry.end_ms)
+                    client.delete_tag(run_id, BEGUN_TAG)
+            client.set_experiment_tag(experiment_id, VIEW_TAG, view_state(logged, run.report))
+        return Logged(view_link(store.page, experiment_id), tuple(run_ids))
+
+
+def _git_commit() -> str | None:
+    """The commit of the working folder, marked where files differ from it; None outside a repository."""
+    command = ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=GIT_WITHIN_S, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip() or None
+
+
+def _experiment(client: MlflowClient, store: Store, name: str) -> str:
+    """The id of the experiment, made on first use.
+
+    Raises:
+        TrackingError: it was deleted. Restoring brings every deleted run back, so that is left to a person.
+    """
+    found = client.get_experiment_by_name(name)
+    if found is None:
+        return str(client.create_experiment(name, artifact_location=_artifact_folder(store, name)))
+    if found.lifecycle_stage != "active":
+        raise TrackingError(
+            f"{store.shown}: experiment {name!r} was deleted there; restore it (`mlflow experiments restore "
+            f"--experiment-id {found.experiment_id}`) or set tracking.experiment to another name"
+        )
+    return str(found.experiment_id)
+
+
+def _artifact_folder(store: Store, name: str) -> str | None:
+    return None if store.artifacts is None else f"{store.artifacts}/{safe_key(name).replace('/', '.')}"
+
+
+def _search(client: MlflowClient, experiment_id: str, condition: str) -> Iterator[Run]:
+    token = None
+    while True:
+        page = client.search_runs([experiment_id], condition, max_results=PAGE, page_token=token)
+        yield from page
+        token = page.token
+        if not token:
+            return
+
+
+def _end_killed(client: MlflowClient, experiment_id: str, alone: bool) -> None:
+    """End the runs that a killed process left RUNNING.
+
+    `alone` (the lock covers every writer): all of them. On a server another machine may be writing just now,
+    so there a run counts as killed when its logging began over an hour ago.
+    """
+    for run in list(_search(client, experiment_id, "attributes.status = 'RUNNING'")):
+        begun = run.data.tags.get(BEGUN_TAG)
+        if begun is not None and (alone or time.time() - float(begun) > KILLED_AFTER_S):
+            client.set_terminated(run.info.run_id, "KILLED")
+
+
+def _stored(client: MlflowClient, experiment_id: str, run_id: str) -> dict[tuple[str | None, ...], Run]:
+    """What the store already has of this run, by (role, arm, seed); a second of a kind is deleted."""
+    found: dict[tuple[str | None, ...], Run] = {}
+    for run in list(_search(client, experiment_id, f"tags.`evalflow.run_id` = '{run_id}'")):
+        if found.setdefault(identity(run.data.tags), run) is not run:
+            client.delete_run(run.info.run_id)
+    return found
+
+
+@contextmanager
+def _claimed(
+    client: MlflowClient,
+    experiment_id: str,
+    logged: Sequence[Entry],
+    old: Mapping[tuple[str | None, ...], Run],
+) -> Iterator[list[str]]:
+    """The ids of one MLflow run per entry; whatever ends the block early leaves none of them RUNNING."""
+    run_ids: list[str] = []
+    try:
+        for entry in logged:
+            run_ids.append(_claim(client, experiment_id, entry, old.get(entry.identity)))
+        yield run_ids
+    except BaseException:
+        for run_id in run_ids:
+            # the store itself may be what failed; the first error is the one to hear about
+            with suppress(Exception):
+                if client.get_run(run_id).info.status == "RUNNING":
+                    client.set_terminated(run_id, "FAILED")
+        raise
+
+
+def _claim(client: MlflowClient, experiment_id: str, entry: Entry, old: Run | None) -> str:
+    begun = str(round(time.time()))
+    if old is not None and _continues(old, entry):
+        run_id = str(old.info.run_id)
+        client.set_tag(run_id, BEGUN_TAG, begun)
+        client.update_run(run_id, status="RUNNING", name=entry.name)
+        return run_id
+    if old is not None:
+        client.delete_run(old.info.run_id)
+    # the tags go in at once, so that a run killed right here is still found and ended
+    tags = {**entry.tags, BEGUN_TAG: begun}
+    created = client.create_run(experiment_id, start_time=entry.start_ms, tags=tags, run_name=entry.name)
+    return str(created.info.run_id)
+
+
+def _continues(old: Run, entry: Entry) -> bool:
+    """Whether a stored run holds nothing that the entry has not.
+
+    MLflow can neither drop a metric nor change a param, so a number that is no longer so would stay.
+    """
+    tags = {key for key in old.data.tags if key.startswith("evalflow.")} - {BEGUN_TAG, GIT_TAG}
+    return (
+        set(old.data.metrics) <= set(entry.metrics)
+        and old.data.params.items() <= entry.params.items()
+        and tags <= set(entry.tags)
+        and old.data.tags.get("evalflow.private") == entry.tags.get("evalflow.private")
+    )
+
+
+def _fill(client: MlflowClient, run: Run, entry: Entry, dataset: Mapping[str, Any]) -> None:
+    """Everything of an entry: one batch, the dataset, the files. What the run already holds is not sent."""
+    from mlflow.entities import Metric, Param, RunTag
+
+    now, has, run_id = round(1000 * time.time()), run.data, run.info.run_id
+    new = {key: value for key, value in entry.metrics.items() if has.metrics.get(key) != value}
+    client.log_batch(
+        run_id,
+        metrics=[Metric(key, value, now, 0) for key, value in new.items()],
+        params=[Param(key, value) for key, value in entry.params.items() if key not in has.params],
+        # the commit stays that of the first logging: later ones only say it again, from wherever they are
+        tags=[RunTag(key, value) for key, value in entry.tags.items() if key != GIT_TAG and has.tags.get(key) != value],
+    )
+    if not run.inputs.dataset_inputs:
+        client.log_inputs(run_id, [_dataset_input(dataset)])
+    for name, text in entry.texts.items():
+        client.log_text(run_id, text, name)
+    for path in entry.files:
+        client.log_artifact(run_id, str(path))
+
+
+def _dataset_input(dataset: Mapping[str, Any]) -> DatasetInput:
+    """The dataset under our own digest: MLflow's looks at the first 10,000 rows only."""
+    from mlflow.entities import Dataset, DatasetInput, InputTag
+
+    prints = {key: dataset[key] for key in ("content_fp", "ordered_fp", "request_fp")}
+    logged = Dataset(
+        name=short_text(str(dataset["name"])),
+        digest=str(dataset["content_fp"])[:DIGEST_LENGTH],
+        source_type="code",
+        source=json.dumps({"tags": {"mlflow.source.name": "evalflow"}}),
+        profile=json.dumps({"num_rows": dataset["n"], **prints}),
+    )
+    return DatasetInput(logged, [InputTag("mlflow.data.context", "evaluation")])

@@ -1,0 +1,17 @@
+"""Not tracking: results stay in the run's folder only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from evalflow.tracking.finished_run import FinishedRun
+
+
+@dataclass(frozen=True)
+class Untracked:
+    """The choice to log nowhere."""
+
+    def log(self, run: FinishedRun, outputs: Path) -> None:
+        """Log nothing."""
+        del run, outputs

@@ -1,0 +1,165 @@
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+
+import pytest
+
+from evalflow.errors import TrackingError
+from evalflow.record import Times
+from evalflow.tracking.entry import Entry, entries, seconds_at_work
+from evalflow.tracking.finished_run import FinishedRun
+from tests.tracking.written_run import ITEMS, MakeRun, figure, gate, report, row
+
+
+def of(run: FinishedRun, private: bool = False) -> dict[str, Entry]:
+    return {entry.name: entry for entry in entries(run, private, git=None)}
+
+
+def test_there_is_one_entry_per_arm_and_seed_and_one_for_the_report(make_run: MakeRun) -> None:
+    names = list(of(make_run("r")))
+    assert names == ["greedy s0", "long_sampled s0", "long_sampled s1", "long_sampled s2", "report: fail"]
+
+
+def test_only_what_varies_between_the_arms_is_a_param(make_run: MakeRun) -> None:
+    params = of(make_run("r"))["long_sampled s1"].params
+    assert params == {
+        "arm": "long_sampled",
+        "seed": "1",
+        "dataset": "words",
+        "concurrency": "2",
+        "decoding.temperature": "1.0",
+    }
+
+
+def test_a_sweep_shows_in_name_params_and_tag(make_run: MakeRun) -> None:
+    run = replace(make_run("r"), sweep_id="sweep", swept={"arms.greedy.concurrency": 6})
+    entry = of(run)["greedy s0 concurrency=6"]
+    assert entry.params["sweep.arms.greedy.concurrency"] == "6"
+    assert entry.tags["evalflow.sweep_id"] == "sweep"
+    assert of(make_run("r"))["greedy s0"].tags["evalflow.sweep_id"] == "r"
+
+
+def test_metrics_are_of_the_seed_where_the_seed_has_them_and_else_of_the_arm(make_run: MakeRun) -> None:
+    metrics = of(make_run("r"))["long_sampled s2"].metrics
+    assert metrics["quality/exact"] == 0.466667  # 2/3 - 0.2 to six significant digits
+    assert metrics["mem/kv_bytes"] == 12345700.0
+
+
+@pytest.mark.parametrize("value", [None, math.nan, math.inf])
+def test_what_is_not_finite_is_a_tag_and_counted_never_a_metric(make_run: MakeRun, value: float | None) -> None:
+    arms = report("r")["arms"]
+    arms["greedy"]["by_seed"]["0"]["quality/exact"] = figure(1.0) | {
+        "value": value,
+        "reason": "no row was scored",
+    }
+    entry = of(make_run("r", arms=arms))["greedy s0"]
+    assert "quality/exact" not in entry.metrics
+    assert entry.tags["evalflow.undefined.quality/exact"] == "no row was scored"
+    assert entry.metrics["n/undefined"] == 2  # it and the fixture's p95
+    assert all(map(math.isfinite, entry.metrics.values()))
+
+
+def test_a_gate_is_1_or_0_and_an_unreadable_one_is_no_number(make_run: MakeRun) -> None:
+    entry = of(make_run("r"))["report: fail"]
+    gates = {key: value for key, value in entry.metrics.items() if key.startswith("gate/")}
+    assert gates == {"gate/good": 1.0, "gate/bad": 0.0, "gate/control": 1.0}
+    assert entry.tags["evalflow.unreadable.p95"] == "needs 20 rows, has 3"
+    counts = [entry.metrics[f"n/gates_{word}"] for word in ("passed", "failed", "unreadable")]
+    assert counts == [2, 1, 1]
+
+
+def test_deltas_have_two_levels_and_keep_their_group_only_where_two_figures_would_be_one(
+    make_run: MakeRun,
+) -> None:
+    def delta(value: float) -> dict[str, object]:
+        return {"delta": value, "reason": None}
+
+    run = make_run(
+        "r",
+        comparisons={
+            "a_vs_b": {"quality/x": delta(1.0), "lat/ttft_s/p50": delta(2.0)},
+            "c_vs_d": {"quality/x": delta(3.0), "parity/x": delta(4.0)},
+        },
+    )
+    metrics = of(run)["report: fail"].metrics
+    assert {key: value for key, value in metrics.items() if key.startswith("delta/")} == {
+        "delta/x a_vs_b": 1.0,
+        "delta/ttft_s.p50 a_vs_b": 2.0,
+        "delta/quality.x c_vs_d": 3.0,
+        "delta/parity.x c_vs_d": 4.0,
+    }
+
+
+def test_the_report_comes_first_in_a_list_sorted_by_start_then_the_arms_in_order(make_run: MakeRun) -> None:
+    logged = entries(make_run("r"), private=False, git=None)
+    newest_first = sorted(logged, key=lambda entry: -entry.start_ms)
+    assert [entry.name for entry in newest_first] == [logged[-1].name, *(entry.name for entry in logged[:-1])]
+
+
+def test_an_arm_lasts_from_its_first_request_to_its_last_end_whatever_the_session() -> None:
+    one = row("greedy", 0, ITEMS[0], 0)
+    rows = [
+        replace(one, times=Times(scheduled=10.0, end=11.0)),
+        replace(one, times=Times(sent=12.0, end=14.5)),
+        replace(one, session="s2", times=Times(scheduled=900.0, end=901.0)),
+        replace(one, session="s3", times=Times()),
+    ]
+    assert seconds_at_work(rows) == 5.5
+
+
+def test_an_incomplete_run_is_not_a_finished_one(make_run: MakeRun) -> None:
+    entry = of(make_run("r", verdict="incomplete", finished=None))["report: incomplete"]
+    assert not entry.completed
+    assert entry.end_ms == entry.start_ms
+
+
+def test_an_arm_that_could_not_start_is_logged_as_failed_with_its_reason(make_run: MakeRun) -> None:
+    arms = report("r")["arms"]
+    arms["greedy"]["unavailable"] = "no accelerator here"
+    run = make_run("r", arms=arms)
+    entry = of(replace(run, rows=[row for row in run.rows if row.arm != "greedy"]))["greedy s0"]
+    assert not entry.completed
+    assert entry.tags["evalflow.unavailable"] == "no accelerator here"
+    assert not entry.texts
+
+
+def test_the_items_table_has_the_id_first_and_the_answer_second(make_run: MakeRun) -> None:
+    table = json.loads(of(make_run("r"))["greedy s0"].texts["items.json"])
+    assert table["columns"] == ["id", "answer", "target", "prompt", "exact", "f1", "status"]
+    assert table["data"][0] == [
+        "copy:tree",
+        "tree said greedy",
+        "tree",
+        "Copy the word: tree",
+        1.0,
+        "1 0 2",
+        "ok",
+    ]
+    assert table["data"][2][4:] == ["excluded", "1 0 2", "error (timeout)"]
+
+
+def test_what_was_served_is_a_column_only_where_it_differs_from_the_answer(make_run: MakeRun) -> None:
+    run = make_run("r")
+    changed = replace(run, rows=[replace(run.rows[0], served="(withheld)"), *run.rows[1:]])
+    assert "served" in json.loads(of(changed)["greedy s0"].texts["items.json"])["columns"]
+
+
+def test_a_private_table_has_ids_statistics_and_status_only(make_run: MakeRun) -> None:
+    entry = of(make_run("r"), private=True)["greedy s0"]
+    assert json.loads(entry.texts["items.json"])["columns"] == ["id", "exact", "f1", "status"]
+    assert "left out" in entry.tags["evalflow.private"]
+
+
+def test_private_refuses_a_report_whose_gates_quote_answers(make_run: MakeRun) -> None:
+    run = make_run("r", gates={"bad": gate("fail", rows=["copy:tree answered: secret"])})
+    with pytest.raises(TrackingError, match=r"gates\.bad\.rows holds more than row ids"):
+        entries(run, private=True, git=None)
+
+
+def test_a_folder_without_its_report_is_refused_by_name(make_run: MakeRun) -> None:
+    run = make_run("r")
+    (run.folder / "report.json").unlink()
+    with pytest.raises(TrackingError, match=r"report\.json: is not there"):
+        entries(run, private=False, git=None)

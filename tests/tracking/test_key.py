@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+import pytest
+
+from evalflow.tracking.key import safe_key, safe_text, short_text
+
+
+@pytest.mark.parametrize("name", ["quality/exact", "lat/ttft_s/p95", "a b-c.d:e", "n/größe"])
+def test_a_legal_name_stays_as_it_is(name: str) -> None:
+    assert safe_key(name) == name
+
+
+def test_names_that_differ_only_in_illegal_characters_stay_different() -> None:
+    assert len({safe_key(name) for name in ("f@1", "f=1", "f_1", "f(1")}) == 4
+
+
+@pytest.mark.parametrize("name", ["", "/", "..", "../../etc", "a//b", "/a", "a/", "a/../b", "x" * 300, "a\nb", "."])
+def test_any_name_becomes_one_that_mlflow_takes(name: str) -> None:
+    """Checked with MLflow's own rule."""
+    from mlflow.utils.validation import _validate_metric_name
+
+    key = safe_key(name)
+    _validate_metric_name(key)
+    assert len(key) <= 250
+
+
+def test_what_a_database_refuses_is_written_out() -> None:
+    assert safe_text("a\ud800b\x00c") == "a\\ud800b\\x00c"
+
+
+def test_a_long_text_is_cut_and_says_which_text_it_was() -> None:
+    one, other = short_text("x" * 300), short_text("x" * 301)
+    assert len(one) <= 250
+    assert one != other

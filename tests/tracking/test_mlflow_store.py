@@ -1,0 +1,195 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evalflow.errors import TrackingError
+from evalflow.record import fingerprints
+from evalflow.tracking.finished_run import Logged
+from evalflow.tracking.mlflow_store import BEGUN_TAG
+from evalflow.tracking.view import VIEW_TAG
+from tests.tracking.conftest import client_of
+from tests.tracking.written_run import ITEMS, MakeRun, gate, report
+
+Log = Callable[..., Logged]
+HERE = Path(__file__).parent
+
+
+def runs_of(client: Any, run_id: str) -> dict[str, Any]:
+    everywhere = [experiment.experiment_id for experiment in client.search_experiments()]
+    found = client.search_runs(everywhere, f"tags.`evalflow.run_id` = '{run_id}'")
+    return {run.info.run_name: run for run in found}
+
+
+def files_of(client: Any, run: Any) -> set[str]:
+    return {file.path for file in client.list_artifacts(run.info.run_id)}
+
+
+def test_a_run_is_flat_named_tagged_and_finished(
+    make_run: MakeRun, log: Log, client: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also with a run id in the environment, which MLflow's fluent interface would write into."""
+    monkeypatch.setenv("MLFLOW_RUN_ID", "f" * 32)
+    logged = log(make_run("flat"))
+    runs = runs_of(client, "flat")
+    names = ["greedy s0", "long_sampled s0", "long_sampled s1", "long_sampled s2", "report: fail"]
+    assert sorted(runs) == sorted(names)
+    assert logged.run_ids == tuple(runs[name].info.run_id for name in names)
+    for run in runs.values():
+        assert "mlflow.parentRunId" not in run.data.tags
+        assert run.info.status == "FINISHED"
+        assert BEGUN_TAG not in run.data.tags
+    tags = runs["long_sampled s2"].data.tags
+    assert (tags["evalflow.role"], tags["evalflow.arm"], tags["evalflow.seed"]) == (
+        "arm",
+        "long_sampled",
+        "2",
+    )
+    assert (tags["evalflow.verdict"], tags["evalflow.schema_version"]) == ("fail", "1")
+    assert tags["evalflow.instrument"] == "0123456789ab"
+    assert runs["report: fail"].info.end_time - runs["report: fail"].info.start_time == pytest.approx(300_000, abs=9)
+    assert runs["report: fail"].data.tags["mlflow.note.content"].startswith("**Verdict: fail**")
+
+
+def test_files_dataset_and_view_are_where_the_pages_look_for_them(make_run: MakeRun, log: Log, client: Any) -> None:
+    import pandas
+
+    logged = log(make_run("files"))
+    runs = runs_of(client, "files")
+    assert files_of(client, runs["report: fail"]) >= {"report.json", "config.yaml", "junit.xml", "rows.jsonl"}
+    arm = runs["greedy s0"]
+    # as MLflow's own load_table reads it
+    table = pandas.read_json(client.download_artifacts(arm.info.run_id, "items.json"), orient="split")
+    assert list(table.columns)[:2] == ["id", "answer"]
+    assert len(table) == 3
+    [used] = arm.inputs.dataset_inputs
+    assert (used.dataset.name, used.dataset.digest) == ("words", fingerprints(ITEMS)["content_fp"][:36])
+    experiment = client.get_experiment(arm.info.experiment_id)
+    assert "metrics.`quality/exact`" in json.loads(experiment.tags[VIEW_TAG])["selectedColumns"]
+    assert logged.link.endswith(f"/experiments/{experiment.experiment_id}/runs?viewStateShareKey=evalflow")
+
+
+def test_logging_again_continues_the_same_runs(make_run: MakeRun, log: Log, client: Any) -> None:
+    first = log(make_run("again"))
+    more = {**report("again")["gates"], "new": gate("pass")}
+    second = log(make_run("again", verdict="pass", gates=more))
+    assert second.run_ids == first.run_ids
+    runs = runs_of(client, "again")
+    assert len(runs) == 5
+    assert runs["report: pass"].data.metrics["gate/new"] == 1
+    history = client.get_metric_history(first.run_ids[0], "quality/exact")
+    assert len(history) == 1
+    assert len(runs["greedy s0"].inputs.dataset_inputs) == 1
+
+
+def test_a_run_logged_again_from_elsewhere_is_continued_and_keeps_its_commit(
+    make_run: MakeRun, log: Log, client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = log(make_run("moved"))
+    client.set_tag(first.run_ids[0], "evalflow.git", "0123456789ab")
+    monkeypatch.chdir(tmp_path)
+    assert log(make_run("moved")).run_ids == first.run_ids
+    assert runs_of(client, "moved")["greedy s0"].data.tags["evalflow.git"] == "0123456789ab"
+
+
+def test_a_number_that_is_no_longer_so_does_not_stay(make_run: MakeRun, log: Log, client: Any) -> None:
+    first = log(make_run("fewer"))
+    second = log(make_run("fewer", gates={"good": gate("pass")}))
+    assert first.run_ids[:-1] == second.run_ids[:-1]
+    assert first.run_ids[-1] != second.run_ids[-1]
+    runs = runs_of(client, "fewer")
+    assert len(runs) == 5
+    assert "gate/bad" not in runs["report: fail"].data.metrics
+
+
+def test_names_that_mlflow_refuses_are_logged_all_the_same(make_run: MakeRun, log: Log, client: Any) -> None:
+    log(make_run("names", gates={"f@1 (50%)": gate("pass"), "a//b": gate("fail"), "é/ü": gate("pass")}))
+    keys = runs_of(client, "names")["report: fail"].data.metrics
+    assert len([key for key in keys if key.startswith("gate/")]) == 3
+
+
+def test_private_leaves_no_prompt_answer_or_target_anywhere(make_run: MakeRun, log: Log, outputs: Path) -> None:
+    """Looked for as bytes in the database and in every file of the store."""
+    run = make_run("private")
+    secrets = {"target": "zebratarget", "prompt": "zebraprompt", "answer": "zebraanswer"}
+    items = [replace(item, prompt=secrets["prompt"], target=secrets["target"]) for item in ITEMS]
+    rows = [replace(row, draft=secrets["answer"], served=secrets["answer"]) for row in run.rows]
+    for name in ("junit.xml", "report.html", "rows.jsonl", "scores.jsonl", "console.txt"):
+        (run.folder / name).write_text(" ".join(secrets.values()))
+    log(replace(run, items=items, rows=rows), private=True)
+    stored = [path for path in outputs.rglob("*") if path.is_file()]
+    assert {"mlflow.db", "items.json", "report.json"} <= {path.name for path in stored}
+    assert [path for path in stored if b"zebra" in path.read_bytes()] == []
+
+
+def test_turning_private_on_replaces_what_was_logged_in_the_open(make_run: MakeRun, log: Log, client: Any) -> None:
+    first = log(make_run("later"))
+    second = log(make_run("later"), private=True)
+    assert not set(first.run_ids) & set(second.run_ids)
+    assert files_of(client, runs_of(client, "later")["report: fail"]) == {"report.json", "config.yaml"}
+
+
+def test_a_failure_while_logging_leaves_no_run_running(make_run: MakeRun, log: Log, client: Any, outputs: Path) -> None:
+    """A file stands where the experiment's artifacts belong; once it is gone, the same runs are continued."""
+    run = make_run("broken")
+    in_the_way = outputs / "mlartifacts" / "blocked"
+    in_the_way.parent.mkdir(exist_ok=True)
+    in_the_way.write_text("")
+    with pytest.raises(TrackingError, match="the tracking store cannot be used"):
+        log(run, experiment="blocked")
+    failed = runs_of(client, "broken")
+    assert [stored.info.status for stored in failed.values()] == ["FAILED"] * 5
+
+    in_the_way.unlink()
+    assert set(log(run, experiment="blocked").run_ids) == {stored.info.run_id for stored in failed.values()}
+    assert {stored.info.status for stored in runs_of(client, "broken").values()} == {"FINISHED"}
+
+
+def test_a_run_left_by_a_killed_process_is_ended_at_the_next_logging(make_run: MakeRun, log: Log, client: Any) -> None:
+    log(make_run("next"))
+    experiment = client.get_experiment_by_name("word_tasks").experiment_id
+    ours = client.create_run(experiment, tags={BEGUN_TAG: "1", "evalflow.run_id": "dead"}, run_name="dead s0")
+    other = client.create_run(experiment, run_name="somebody else's")
+    log(make_run("next"))
+    assert client.get_run(ours.info.run_id).info.status == "KILLED"
+    assert client.get_run(other.info.run_id).info.status == "RUNNING"
+    client.delete_run(other.info.run_id)
+
+
+def test_a_deleted_experiment_is_refused_with_the_way_out(make_run: MakeRun, log: Log, client: Any) -> None:
+    gone = client.create_experiment("gone")
+    client.delete_experiment(gone)
+    with pytest.raises(TrackingError, match=f"was deleted there; restore it .*--experiment-id {gone}"):
+        log(make_run("gone"), experiment="gone")
+
+
+def test_four_processes_may_make_a_new_store_at_once_and_say_nothing(tmp_path: Path) -> None:
+    """MLflow alone loses most of them in its migrations, and narrates them on stderr."""
+    code = (
+        "import sys, pathlib; sys.path.insert(0, sys.argv[1]); from written_run import made_in;"
+        "from evalflow.tracking.mlflow_store import MLflow;"
+        "folder = pathlib.Path(sys.argv[2]);"
+        "MLflow().log(made_in(folder, sys.argv[3]), folder / 'outputs')"
+    )
+    begun = [
+        subprocess.Popen(
+            [sys.executable, "-W", "error", "-c", code, str(HERE), str(tmp_path), f"run{number}"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        for number in range(4)
+    ]
+    said = [process.communicate(timeout=120)[0] for process in begun]
+    assert [process.returncode for process in begun] == [0] * 4, said
+    assert said == [""] * 4
+
+    client = client_of(tmp_path / "outputs")
+    assert [len(runs_of(client, f"run{number}")) for number in range(4)] == [5] * 4

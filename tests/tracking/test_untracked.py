@@ -1,0 +1,13 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from evalflow.tracking.untracked import Untracked
+from tests.tracking.written_run import MakeRun
+
+
+def test_untracked_logs_nowhere(make_run: MakeRun, tmp_path: Path) -> None:
+    run = make_run("r")
+    before = sorted(tmp_path.rglob("*"))
+    assert Untracked().log(run, tmp_path) is None
+    assert sorted(tmp_path.rglob("*")) == before

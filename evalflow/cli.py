@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -71,23 +72,32 @@ def main(argv: Sequence[str] | None = None) -> int:
     line = list(sys.argv[1:] if argv is None else argv)
     debug = "--debug" in line
     try:
-        return int(_dispatch(line))
+        return _guarded(partial(_dispatch, line), debug)
     except KeyboardInterrupt:
         print("evalflow: interrupted; what was answered is on disk", file=sys.stderr)
         return int(ExitCode.INTERRUPTED)
+
+
+def _guarded(command: Callable[[], int], debug: bool) -> int:
+    """The command's exit code; a fault becomes a line of its own and no traceback."""
+    try:
+        return int(command())
     except ConfigError as fault:
-        for one in fault.faults:
-            print(f"evalflow: {one}", file=sys.stderr)
-        return _ended(fault, debug)
+        return _ended(fault.faults, fault.exit_code, debug)
     except EvalflowError as fault:
-        print(f"evalflow: {fault}", file=sys.stderr)
-        return _ended(fault, debug)
+        return _ended([fault], fault.exit_code, debug)
+    except Exception as fault:  # noqa: BLE001 - Python's own exit code 1 would read as "a gate failed"
+        told = f"{type(fault).__name__}: {' '.join(str(fault).split())}"
+        said = f"{told}; a defect of evalflow or of a class of yours, which --debug shows"
+        return _ended([said], ExitCode.INCOMPLETE, debug)
 
 
-def _ended(fault: EvalflowError, debug: bool) -> int:
+def _ended(said: Sequence[object], code: ExitCode, debug: bool) -> int:
+    for one in said:
+        print(f"evalflow: {one}", file=sys.stderr)
     if debug:
         traceback.print_exc()
-    return int(fault.exit_code)
+    return int(code)
 
 
 def _dispatch(line: list[str]) -> int:
@@ -252,13 +262,9 @@ def _sweep(overrides: list[str], options: Options) -> int:
     from evalflow.runner.compose import expand_sweep
 
     codes = []
-    for job in expand_sweep(overrides):
+    for job in expand_sweep(overrides, options.folders):
         print(f"evalflow {' '.join(job)}", flush=True)
-        try:
-            codes.append(_run(list(job), options))
-        except EvalflowError as fault:
-            print(f"evalflow: {fault}", file=sys.stderr)
-            codes.append(int(fault.exit_code))
+        codes.append(_guarded(partial(_run, list(job), options), options.debug))
     return worst(codes)
 
 

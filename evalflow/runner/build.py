@@ -67,6 +67,7 @@ class Builder:
     def construct(self, cls: Any, values: Mapping[Any, Any], where: str) -> Any | None:
         """`cls` with `values`, each checked against its annotation; None (and faults) where that fails."""
         before = len(self.faults.found)
+        said = {fault.where for fault in self.faults.found}  # a reference that failed to resolve was named already
         parameters = _parameters(cls)
         known = {name: hint for name, (hint, _) in parameters.items()}
         built: dict[str, Any] = {}
@@ -78,18 +79,18 @@ class Builder:
                 self.faults.add(path, f"{_called(cls)} has no such key", nearest(key, known))
             elif value == MISSING:
                 self.faults.add(path, "the value is missing", f"give it, such as {path}=...")
-            else:
+            elif path not in said:
                 built[key] = self.convert(value, known[key], path)
         for name, (_, required) in parameters.items():
             if required and name not in values:
                 path = f"{where}.{name}" if where else name
                 self.faults.add(path, "the value is missing", f"give it, such as {path}=...")
-        if len(self.faults.found) > before:
+        if len(self.faults.found) > before or len(built) < len(values):
             return None
         try:
             return cls(**built)
         except (ValueError, TypeError) as refused:
-            self.faults.add_said(where, str(refused))
+            self.faults.add_said(where or "config", str(refused))
             return None
 
     def convert(self, value: Any, hint: Any, where: str) -> Any:
@@ -106,7 +107,8 @@ class Builder:
         if origin in (dict, Mapping):
             return self._convert_mapping(value, inner, where)
         if inspect.isclass(hint) and issubclass(hint, Enum):
-            return self._one_of(value, tuple(member.value for member in hint), where) and hint(value)
+            values = tuple(member.value for member in hint)
+            return hint(value) if self._one_of(value, values, where) in values else value
         if dataclasses.is_dataclass(hint) and isinstance(value, Mapping) and "_target_" not in value:
             return self.construct(hint, value, where)
         if isinstance(value, Mapping) and "_target_" in value:
@@ -164,7 +166,8 @@ class Builder:
         return value
 
     def _wrong(self, value: Any, hint: Any, where: str) -> Any:
-        wanted = WANTED.get(hint) or getattr(hint, "__name__", str(hint))
+        each = get_args(hint) or (hint,)
+        wanted = " or ".join(WANTED.get(one) or str(getattr(one, "__name__", one)) for one in each)
         self.faults.add(where, f"{_shown(value)} is {type(value).__name__}", f"give {wanted}")
         return value
 

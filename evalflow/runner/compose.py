@@ -18,7 +18,7 @@ import yaml
 from hydra import compose, initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import Override
+from hydra.core.override_parser.types import Glob, Override
 from hydra.errors import HydraException
 from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
@@ -72,9 +72,9 @@ class ConfigTree:
     """The config folders as Hydra will see them: groups, and the options of each."""
 
     def __init__(self, folders: Sequence[Path], faults: Faults) -> None:
-        self.folders = tuple(folders)
+        self.folders = tuple(folder for folder in folders if folder.is_dir())
         self.options: dict[str, dict[str, Path]] = {}
-        for folder in self.folders:
+        for folder in folders:
             if not folder.is_dir():
                 faults.add(str(folder), "it is no folder", "give an existing one with --config-dir")
             for path in sorted(folder.glob("**/*.yaml")):
@@ -91,13 +91,19 @@ class ConfigTree:
     def knows(self, override: Override, faults: Faults) -> bool:
         """Whether every option that a group override asks for exists; a fault where one does not."""
         key = override.key_or_group
-        if not self.is_group(key) or override.is_delete():
+        if not self.is_group(key):
             return True
+        if override.is_delete():
+            if override.package is not None:
+                # Hydra would drop the option and keep what the experiment's own file says of the part
+                faults.add(_text(override), "it removes an option, not the part", f"write ~{override.package}")
+            return override.package is None
         values = override.value()
-        asked = values if isinstance(values, list) else [values]
-        unknown = [str(option) for option in asked if option is not None and str(option) not in self.options[key]]
+        asked = ["null" if one is None else str(one) for one in (values if isinstance(values, list) else [values])]
+        unknown = [option for option in asked if option not in self.options[key]]
         for option in unknown:
-            faults.add(key, f"there is no {key} {option}", nearest(option, self.options[key]))
+            said = f"there is no {key} {option} (override {_text(override)})"
+            faults.add(key, said, nearest(option, self.options[key]))
         return not unknown
 
 
@@ -113,18 +119,18 @@ def origin(where: str, composed: Composed) -> str | None:
     parts = where.replace("[", ".").replace("]", "").split(".")
     for text in reversed(composed.overrides):
         key = text.split("=", 1)[0].lstrip("+~")
-        if _under(parts, key.split(".")) and "@" not in key and "=" in text:
+        if _under(parts, key.split(".")) and key not in composed.choices and "=" in text:
             return f"override {text}"
     for path, package in _files(composed):
         node = _load(path)
-        if _under(parts, package) and _has(node, parts[len(package) :]):
+        if _under(parts, package) and len(parts) > len(package) and _has(node, parts[len(package) :]):
             return str(path)
     return None
 
 
 def blamed(fault: Fault, composed: Composed | None) -> Fault:
     """The fault with the file or override that it came from, where that can be told."""
-    source = origin(fault.where, composed) if composed else None
+    source = origin(fault.where, composed) if composed and "(override " not in fault.what else None
     return Fault(fault.where, f"{fault.what} ({source})", fault.todo) if source else fault
 
 
@@ -147,12 +153,19 @@ def _bank(path: str, *, _root_: DictConfig) -> Any:
 
 
 def _parse(text: str, faults: Faults) -> Override | None:
-    try:
-        return OverridesParser.create().parse_overrides([text])[0]
-    except HydraException as fault:
-        said = str(fault).splitlines()[0] if "mismatched" not in str(fault) else "not of the form key=value"
-        faults.add(text, said, "write key=value, quoting a value that has = , { } [ ] in it")
+    if text.startswith("-"):
+        faults.add(text, "there is no such flag", "see evalflow --help")
         return None
+    said = "it is not of the form key=value"
+    try:
+        parsed = OverridesParser.create().parse_overrides([text])[0]
+        if parsed.key_or_group:
+            return parsed
+    except HydraException as fault:
+        if "=" in text and "mismatched" not in str(fault):
+            said = "its value cannot be parsed"
+    faults.add(f"override {text}", said, "write key=value, quoting a value that has = , { } [ ] in it")
+    return None
 
 
 def _swept(override: Override, faults: Faults) -> bool:
@@ -174,7 +187,8 @@ def _place(override: Override, base: DictConfig, faults: Faults) -> bool:
             return True
         parent = OmegaConf.select(base, ".".join(parts[:-1])) if parts[:-1] else base
         known = [str(key) for key in parent] if isinstance(parent, DictConfig) else []
-        faults.add(".".join(parts), "there is nothing to remove", nearest(parts[-1], known))
+        said = f"there is nothing to remove (override {_text(override)})"
+        faults.add(".".join(parts), said, nearest(parts[-1], known))
         return False
     if override.is_add() or override.is_force_add():
         return True
@@ -294,7 +308,7 @@ def from_yaml(path: Path) -> dict[str, Any]:
     return {str(key): value for key, value in config.items()}
 
 
-def expand_sweep(overrides: Sequence[str]) -> list[tuple[str, ...]]:
+def expand_sweep(overrides: Sequence[str], folders: Sequence[Path] = ()) -> list[tuple[str, ...]]:
     """The jobs of a sweep: every combination of the swept values, the last one varying fastest.
 
     Raises:
@@ -304,10 +318,15 @@ def expand_sweep(overrides: Sequence[str]) -> list[tuple[str, ...]]:
     parsed = [one for text in overrides if (one := _parse(text, faults)) is not None]
     if faults.found:
         raise ConfigError(faults.found)
+    tree = ConfigTree((shipped_folder(), *folders), Faults())
+
+    def values(one: Override) -> list[str]:
+        if isinstance(one.value(), Glob):
+            return list(one.value().filter(sorted(tree.options.get(one.key_or_group, ()))))
+        return list(one.sweep_string_iterator())
+
     choices = [
-        [f"{one.get_key_element()}={value}" for value in one.sweep_string_iterator()]
-        if one.is_sweep_override()
-        else [_text(one)]
+        [f"{one.get_key_element()}={value}" for value in values(one)] if one.is_sweep_override() else [_text(one)]
         for one in parsed
     ]
     return list(itertools.product(*choices))

@@ -69,7 +69,7 @@ async def _measure(planned: PlannedArm, plan: Plan) -> list[Probe]:
     for name in wanted:
         try:
             repeats = await planned.model.measure(name)
-        except Exception as fault:  # noqa: BLE001 - as above
+        except Exception as fault:
             raise ModelError(f"measuring {name}: {_said(fault)}") from fault
         measured += [Probe(planned.name, name, dict(values)) for values in repeats or ()]
     return measured
@@ -132,7 +132,7 @@ class _Asker:
 
 
 async def _ask(step: Step, planned: PlannedArm, blank: Row, timeout_s: float) -> Row:
-    sent = time.perf_counter()
+    sent = time.monotonic()
     limit = asyncio.timeout(timeout_s)
     try:
         async with limit:
@@ -178,7 +178,7 @@ def _blank(step: Step, planned: PlannedArm, journal: Journal) -> Row:
 
 
 def _failed(blank: Row, kind: str, message: str, sent: float) -> Row:
-    times = Times(sent=sent, end=time.perf_counter())
+    times = Times(sent=sent, end=time.monotonic())
     return replace(blank, status="error", error=RowError(kind, message), times=times)
 
 
@@ -192,7 +192,7 @@ def _answered(blank: Row, completion: Completion, sent: float) -> Row:
     stamped = replace(
         times,
         sent=sent if times.sent is None else times.sent,
-        end=time.perf_counter() if times.end is None else times.end,
+        end=time.monotonic() if times.end is None else times.end,
     )
     return replace(
         blank,

@@ -217,6 +217,9 @@ class _Parts:
     def _many(self, config: Mapping[str, Any], key: str) -> dict[str, Any]:
         default = {"gates": "evalflow.gate.Gate", "comparisons": "evalflow.comparison.Paired"}.get(key)
         built = {}
+        if "_target_" in _mapping(config.get(key)):
+            self.builder.faults.add(key, "it is one part, not parts by name", f"compose +{key[:-1]}@{key}.NAME=OPTION")
+            return {}
         for name, node in _mapping(config.get(key)).items():
             whole = {"_target_": default, **node} if default and isinstance(node, Mapping) else node
             part = self.builder.build(whole, f"{key}.{name}")
@@ -250,7 +253,7 @@ class _Parts:
             if inside.split(".")[0] not in over and "_target_" not in over:
                 root = where.rpartition(".")[2]
                 fault = replace(fault, where=f"{root}.{inside}" if inside else root)
-            if fault not in self.builder.faults.found:
+            if all(fault.where != known.where for known in self.builder.faults.found):
                 self.builder.faults.found.append(fault)
         return built
 

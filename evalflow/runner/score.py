@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from evalflow.metric.protocol import Answer, Metric, Reading, Repeats, Stack
+from evalflow.metric.rate import Rate
 from evalflow.numeric.undefined import Undefined
 from evalflow.record import Figure, Item, Probe, Row
 from evalflow.runner.journal import ArmTrace
@@ -100,6 +101,8 @@ class Scores:
             if _row_matches(row, where) and (stats := row.stats.get(key)) is not None
         ]
         best = max((score for score, _ in found), default=0.0)
+        if isinstance(metric, Rate):  # its best is known, also where no row reached it
+            best = 1.0 if metric.higher_is_better else 0.0
         losing = sorted((pair for pair in found if pair[0] < best), key=lambda pair: pair[0])
         return tuple(f"{row.item_id} (seed {row.seed})" for _, row in losing[:most])
 

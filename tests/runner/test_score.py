@@ -1,0 +1,172 @@
+"""Rows become figures: denominators, exclusions, seeds and groupings."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from evalflow.record import Probe, Row, RowError
+from evalflow.runner.journal import ArmTrace
+from evalflow.runner.plan import Plan
+from evalflow.runner.score import Scores, score
+from tests.conftest import ITEMS, plan_of
+
+pytestmark = pytest.mark.usefixtures("home")
+EXACT = {"exact": {"_target_": "evalflow.metric.exact_match.ExactMatch"}}
+HOLED = "tests.stand_ins.Holed"
+
+
+def row(item: str, draft: str | None = "right", seed: int = 0, arm: str = "one", **fields: Any) -> Row:
+    failed = {"status": "error", "error": RowError("x", "y")} if draft is None else {"status": "ok"}
+    stop = None if draft is None else "stop"
+    settings = {"run_id": "r", "session": "s", "arm": arm, "seed": seed, "item_id": item, "draft": draft}
+    return Row(**{**settings, "served": draft, "finish_reason": stop, **failed, **fields})
+
+
+def scored(plan: Plan, rows: list[Row], traces: dict[str, ArmTrace] | None = None, probes: Any = ()) -> Scores:
+    return score(plan, rows, probes, traces or {})
+
+
+def counts(scores: Scores, figure: str, **kwargs: Any) -> tuple[int, int, int, int]:
+    found = scores.figures("one", **kwargs)[figure]
+    return (found.n_total, found.n_scored, found.n_excluded, found.n_error)
+
+
+def test_a_figure_counts_what_it_left_out() -> None:
+    """hc04: of five items two right, one wrong, one in error, one NaN: 2 of 3 scored, and coverage 3 of 5."""
+    plan = plan_of(ITEMS[:5], metrics={"h": {"_target_": HOLED, "holes": ["d"]}})
+    scores = scored(plan, [row("a"), row("b", "wrong"), row("c", None), row("d"), row("e")])
+    figures = scores.figures("one")
+    assert figures["quality/h"].value == pytest.approx(2 / 3)
+    assert counts(scores, "quality/h") == (5, 3, 1, 1)
+    assert figures["n/coverage"].value == pytest.approx(0.6)
+    assert figures["n/error_share"].value == pytest.approx(0.2)
+
+
+def test_a_planned_row_that_never_came_counts_as_failed() -> None:
+    """A row that is not there is in the total and among the errors, never left out of both."""
+    assert counts(scored(plan_of(ITEMS[:3]), [row("a")]), "quality/exact") == (3, 1, 0, 2)
+
+
+def test_rows_that_the_plan_does_not_know_are_left_out() -> None:
+    """Other arms, other seeds and other items are nothing to this plan."""
+    rows = [row("a"), row("a", arm="two"), row("a", seed=9), row("zzz")]
+    scores = scored(plan_of(ITEMS[:1]), rows)
+    assert [one.key for one in scores.rows] == [("one", 0, "a")]
+
+
+def test_the_last_row_of_a_key_stands() -> None:
+    """Of two answers to one question the later one in the file is scored."""
+    scores = scored(plan_of(ITEMS[:1]), [row("a", "wrong"), row("a", "right")])
+    assert scores.figures("one")["quality/exact"].value == 1.0
+
+
+def test_rows_are_kept_in_the_plans_order_however_they_came() -> None:
+    """Completion order is forgotten: rows stand by seed, then item."""
+    plan = plan_of(ITEMS[:3], arms={"one": {"seeds": [1, 0]}})
+    rows = [row(item, seed=seed) for seed in (0, 1) for item in "cab"]
+    assert [(one.seed, one.item_id) for one in scored(plan, rows).rows] == [
+        *((1, item) for item in "abc"),
+        *((0, item) for item in "abc"),
+    ]
+
+
+def test_seeds_of_one_item_are_averaged_before_items_are() -> None:
+    """Item a is right under 1 of 2 seeds, item b under its only scored one: (0.5 + 1) / 2, not 2 of 3."""
+    plan = plan_of(ITEMS[:2], arms={"one": {"seeds": [0, 1]}})
+    scores = scored(plan, [row("a"), row("a", "wrong", 1), row("b"), row("b", None, 1)])
+    assert scores.figures("one")["quality/exact"].value == pytest.approx(0.75)
+    assert scores.item_stats("one", "exact") == {"a": (0.5,), "b": (1.0,)}
+
+
+def test_a_figure_of_one_seed_reads_that_seed_alone() -> None:
+    """By seed, the figure is over that pass."""
+    plan = plan_of(ITEMS[:2], arms={"one": {"seeds": [0, 1]}})
+    scores = scored(plan, [row("a"), row("b"), row("a", "wrong", 1), row("b", "right", 1)])
+    assert [scores.figures("one", seeds=(seed,))["quality/exact"].value for seed in (0, 1)] == [1.0, 0.5]
+
+
+@pytest.mark.parametrize(
+    ("where", "n", "value"),
+    [({"kind": "x"}, 2, 0.5), ({"kind": ["x", "y"]}, 3, 2 / 3), ({"id": "c"}, 1, 1.0), ({"status": "ok"}, 3, 2 / 3)],
+)
+def test_where_chooses_rows(where: dict[str, Any], n: int, value: float) -> None:
+    """A value, or any of a list of values, by kind, id or status; the denominator follows."""
+    kinds = {"a": "x", "b": "x", "c": "y"}
+    plan = plan_of([{**item, "kind": kinds[item["id"]]} for item in ITEMS[:3]])
+    scores = scored(plan, [row("a", kind="x"), row("b", "wrong", kind="x"), row("c", kind="y")])
+    figure = scores.figures("one", where)["quality/exact"]
+    assert (figure.n_total, figure.value) == (n, pytest.approx(value))
+
+
+def test_where_that_matches_nothing_is_undefined_and_says_so() -> None:
+    """An empty denominator has no value, never 0."""
+    figure = scored(plan_of(ITEMS[:1]), [row("a")]).figures("one", {"kind": "zzz"})["quality/exact"]
+    assert (figure.value, figure.n_total, figure.reason) == (None, 0, "empty: no row is kind zzz")
+
+
+def test_nothing_scored_is_undefined_and_says_why() -> None:
+    """All rows in error: no value, and the reason counts them."""
+    figure = scored(plan_of(ITEMS[:2]), [row("a", None), row("b", None)]).figures("one")["quality/exact"]
+    assert (figure.value, figure.reason) == (None, "nothing scored (2 errors, 0 excluded)")
+
+
+@pytest.mark.parametrize("gives", ["nan", "inf", "-inf"])
+def test_a_value_that_is_not_finite_is_undefined(gives: str) -> None:
+    """Whatever a metric returns, no figure is NaN or infinite."""
+    plan = plan_of(ITEMS[:1], metrics={"h": {"_target_": "tests.stand_ins.NotANumber", "gives": gives}})
+    figure = scored(plan, [row("a")]).figures("one")["quality/h"]
+    assert figure.value is None
+    assert figure.reason is not None
+    assert math.isnan(float(gives)) or "inf" in figure.reason
+
+
+def test_an_arm_that_could_not_run_has_no_figure() -> None:
+    """Each of its figures is undefined with the arm's reason."""
+    figures = scored(plan_of(), [], {"one": ArmTrace(0, "now", unavailable="no device")}).figures("one")
+    assert {figure.reason for figure in figures.values()} == {"arm unavailable: no device"}
+
+
+def test_a_saturated_driver_makes_times_unreadable_and_nothing_else() -> None:
+    """Times measured by a late driver are undefined; what was answered is not."""
+    plan = plan_of(ITEMS[:1], metrics={**EXACT, "e2e": {"_target_": "evalflow.metric.latency.E2e"}})
+    figures = scored(plan, [row("a")], {"one": ArmTrace(0, "now", {"saturated": True})}).figures("one")
+    assert {name for name, figure in figures.items() if figure.reason == "the driver was saturated"} == {
+        "lat/e2e_s/p50",
+        "lat/e2e_s/p95",
+    }
+    assert figures["quality/exact"].value == 1.0
+
+
+def test_a_measurement_that_the_model_has_not_is_undefined() -> None:
+    """A figure over measurements says which one is absent, and has a value once it is there."""
+    plan = plan_of(ITEMS[:1], metrics={"b": {"_target_": "evalflow.metric.memory.ParamBytes"}})
+    absent = scored(plan, [row("a")]).figures("one")["mem/param_bytes"]
+    assert (absent.value, absent.reason) == (None, "the model has no measurement memory")
+    probes = [Probe("one", "memory", {"param_bytes": 8.0}), Probe("two", "memory", {"param_bytes": 99.0})]
+    assert scored(plan, [row("a")], probes=probes).figures("one")["mem/param_bytes"].value == 8.0
+
+
+def test_the_worst_rows_are_named_worst_first() -> None:
+    """Rows below the best one, with their seed; in a figure where less is better, those above it."""
+    scores = scored(plan_of(ITEMS[:3]), [row("a", "wrong"), row("b"), row("c", None)])
+    assert scores.worst("one", "exact", {}) == ("a (seed 0)",)
+    assert scores.worst("one", "error_share", {}) == ("c (seed 0)",)
+    assert scores.worst("one", "exact", {"id": "b"}) == ()
+
+
+def test_where_every_row_is_wrong_every_row_is_named() -> None:
+    """The best of a share is known, so equal failure is not taken for the best there is."""
+    scores = scored(plan_of(ITEMS[:2]), [row("a", "wrong"), row("b", "wrong")])
+    assert scores.worst("one", "exact", {}) == ("a (seed 0)", "b (seed 0)")
+
+
+def test_scoring_again_gives_the_same() -> None:
+    """Rows that were scored before are scored afresh, to the same rows."""
+    plan = plan_of(ITEMS[:2])
+    once = scored(plan, [row("a"), row("b", "wrong")])
+    again = scored(plan, once.rows)
+    assert again.rows == once.rows
+    assert again.figures("one") == once.figures("one")

@@ -1,0 +1,95 @@
+"""The order of an arm's requests, their seeds, and what is warmed before them."""
+
+from __future__ import annotations
+
+from evalflow.arm import Arm
+from evalflow.model.scripted import Scripted
+from evalflow.record import Decoding, Item
+from evalflow.runner.plan import PlannedArm
+from evalflow.runner.walk import Block, walk
+
+
+def planned(arm: Arm) -> PlannedArm:
+    return PlannedArm("arm", arm, Scripted(otherwise="x"), Decoding(temperature=1.0, max_tokens=50))
+
+
+def blocks(arm: Arm, items: list[Item], root: int = 7, salt: str = "run") -> list[Block]:
+    return [Block(block.warm, list(block.steps)) for block in walk(planned(arm), items, root, salt)]
+
+
+def item(name: str, group: str = "", prompt: str | None = None) -> Item:
+    return Item(name, prompt or f"page {group}: question {name}", prefix_group=group)
+
+
+ITEMS = [item("a", "p"), item("b", "q"), item("c", "p"), item("d")]
+
+
+def test_a_cold_arm_takes_the_datasets_order_once_per_seed() -> None:
+    """Each seed is a full pass over the items in their order, and nothing is warmed."""
+    found = blocks(Arm(seeds=(3, 1)), ITEMS)
+    assert [[step.item.id for step in block.steps] for block in found] == [list("abcd"), list("abcd")]
+    assert [{step.seed for step in block.steps} for block in found] == [{3}, {1}]
+    assert all(block.warm is None for block in found)
+
+
+def test_a_sampling_seed_depends_on_root_item_and_arm_seed_alone() -> None:
+    """It is the first 4 bytes, less the top bit, of SHA-256 over `root:repeat:item`; the order does not enter."""
+    forward = {step.item.id: step.request.seed for step in blocks(Arm(seeds=(0,)), ITEMS)[0].steps}
+    backward = {step.item.id: step.request.seed for step in blocks(Arm(seeds=(0,)), ITEMS[::-1])[0].steps}
+    # printf '7:0:a' | sha256sum begins with 51977361
+    assert forward["a"] == 0x51977361 & 0x7FFFFFFF
+    assert forward == backward
+    assert len(set(forward.values())) == 4
+
+
+def test_a_request_carries_the_arms_decoding_and_the_items_prompt() -> None:
+    """Nothing is added to a prompt, and nothing taken from the decoding."""
+    (block,) = blocks(Arm(), ITEMS[:1])
+    (step,) = block.steps
+    assert (step.request.item_id, step.request.prompt) == ("a", "page p: question a")
+    assert step.request.decoding == Decoding(temperature=1.0, max_tokens=50)
+
+
+def test_a_warm_arm_goes_group_by_group_in_order_of_first_appearance() -> None:
+    """Group p with both its items, then q, then the item without a group; each pass again."""
+    found = blocks(Arm(cache="warm", seeds=(0, 1)), ITEMS)
+    assert [[step.item.id for step in block.steps] for block in found] == [["a", "c"], ["b"], ["d"]] * 2
+
+
+def test_a_group_is_warmed_with_its_exact_shared_prefix() -> None:
+    """The warm call's prompt is the longest text that all prompts of the group begin with, for one token."""
+    found = blocks(Arm(cache="warm"), ITEMS)
+    warm = found[0].warm
+    assert warm is not None
+    assert warm.prompt == "page p: question "
+    assert warm.decoding.max_tokens == 1
+
+
+def test_a_group_that_shares_nothing_is_not_warmed() -> None:
+    """Prompts without a common beginning have no prefix to warm."""
+    (block,) = blocks(Arm(cache="warm"), [item("a", "p", "x1"), item("b", "p", "y1")])
+    assert block.warm is None
+
+
+def salts(arm: Arm, salt: str = "run") -> list[str | None]:
+    return [step.request.cache_salt for block in blocks(arm, ITEMS, salt=salt) for step in block.steps]
+
+
+def test_a_cold_arm_has_one_salt_per_pass() -> None:
+    """Within a pass a second item of a group may hit; nothing of an earlier pass or run can."""
+    found = salts(Arm(seeds=(0, 1)))
+    assert len(set(found)) == 2
+    assert len(set(found[:4])) == 1
+    assert not set(found) & set(salts(Arm(seeds=(0, 1)), "another run"))
+
+
+def test_an_isolated_arm_has_a_salt_per_request() -> None:
+    """Nothing can hit."""
+    assert len(set(salts(Arm(cache="isolated", seeds=(0, 1))))) == 8
+
+
+def test_a_warm_call_shares_the_salt_of_its_group() -> None:
+    """What is warmed is what is read."""
+    for block in blocks(Arm(cache="warm"), ITEMS):
+        if block.warm is not None:
+            assert {block.warm.cache_salt} == {step.request.cache_salt for step in block.steps}

@@ -1,0 +1,217 @@
+"""Small models, metrics and a dataset that misbehave on purpose, or stand in for parts that are not shipped yet."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from evalflow.errors import ModelError
+from evalflow.metric.protocol import Answer, Metric
+from evalflow.metric.rate import Rate
+from evalflow.model.protocol import Model
+from evalflow.record import Completion, Item, Request, Times
+
+
+@dataclass(frozen=True)
+class ShortFacts:
+    """41 questions that the page answers, 21 that it does not, and 2 controls; its bank holds proposed floors."""
+
+    bank: str
+    name: str = "short_facts"
+
+    def items(self) -> tuple[Item, ...]:
+        kinds = ["on-page"] * 41 + ["off-page"] * 21 + ["control"] * 2
+        return tuple(Item(f"q{i}", f"question {i}", "fact", kind) for i, kind in enumerate(kinds))
+
+
+@dataclass(frozen=True)
+class Seat(Model):
+    """A seat that caches prompts, as far as a plan can tell."""
+
+    regimes: ClassVar[tuple[str, ...]] = ("cold", "isolated", "warm")
+    base_url: str
+    note: str
+
+    def identity(self) -> Mapping[str, Any]:
+        return {"model": "seat", "base_url": self.base_url}
+
+
+@dataclass(frozen=True)
+class Warmed(Model):
+    """Can be warmed, or breaks at it; counts what it was asked."""
+
+    regimes: ClassVar[tuple[str, ...]] = ("cold", "isolated", "warm")
+    breaks: bool = False
+    prompts: list[str] = field(default_factory=list, init=False, compare=False)
+
+    def identity(self) -> Mapping[str, Any]:
+        return {"model": "warmed"}
+
+    async def complete(self, request: Request) -> Completion:
+        self.prompts.append(request.prompt)
+        if self.breaks and request.decoding.max_tokens == 1:
+            raise RuntimeError("cannot warm")
+        return Completion("right", "stop")
+
+    def facts(self) -> Mapping[str, Any]:
+        return {"prompts": list(self.prompts)}
+
+
+@dataclass(frozen=True)
+class Fixed(Model):
+    """Answers `right` to the items named and `wrong` to the others; some of its answers are cut."""
+
+    right: tuple[str, ...] = ()
+    cut: tuple[str, ...] = ()
+
+    def identity(self) -> Mapping[str, Any]:
+        return {"model": "fixed", "right": list(self.right), "cut": list(self.cut)}
+
+    async def complete(self, request: Request) -> Completion:
+        text = "right" if request.item_id in self.right else "wrong"
+        return Completion(text, "length" if request.item_id in self.cut else "stop")
+
+
+@dataclass(frozen=True)
+class Raising(Model):
+    """Raises `error` for the items in `fails`; every other answer is right."""
+
+    fails: tuple[str, ...] = ()
+    error: str = "RuntimeError"
+
+    def identity(self) -> Mapping[str, Any]:
+        return {"model": "raising"}
+
+    async def complete(self, request: Request) -> Completion:
+        if request.item_id in self.fails:
+            kinds = {"RuntimeError": RuntimeError, "ModelError": ModelError, "TimeoutError": TimeoutError}
+            raise kinds[self.error](f"no luck with {request.item_id}")
+        return Completion("right", "stop")
+
+
+@dataclass(frozen=True)
+class Garbage(Model):
+    """Answers item `of` with something that is no completion, or with one that cannot be stored."""
+
+    kind: str
+    of: str = "b"
+
+    def identity(self) -> Mapping[str, Any]:
+        return {"model": "garbage", "kind": self.kind}
+
+    async def complete(self, request: Request) -> Any:
+        sound = Completion("right", "stop")
+        odd = {
+            "text": "just text",
+            "none": None,
+            "no_text": Completion(None, "stop"),  # type: ignore[arg-type]
+            "bytes": Completion(b"right", "stop"),  # type: ignore[arg-type]
+            "nan_time": Completion("right", "stop", times=Times(first_token=math.nan)),
+            "object": Completion("right", "stop", tokens_in=object()),  # type: ignore[arg-type]
+        }
+        return odd[self.kind] if request.item_id == self.of else sound
+
+
+@dataclass(frozen=True)
+class Unstartable(Model):
+    """Cannot be started."""
+
+    error: str = "ModelError"
+    base: str = ""
+
+    def identity(self) -> Mapping[str, Any]:
+        return {"model": "unstartable"}
+
+    async def start(self) -> None:
+        raise {"ModelError": ModelError, "OSError": OSError}[self.error]("no such device")
+
+    async def complete(self, request: Request) -> Completion:
+        raise AssertionError("asked although it never started")
+
+
+@dataclass(frozen=True)
+class Hanging(Model):
+    """Never answers the items in `hangs`."""
+
+    hangs: tuple[str, ...] = ()
+
+    def identity(self) -> Mapping[str, Any]:
+        return {"model": "hanging"}
+
+    async def complete(self, request: Request) -> Completion:
+        if request.item_id in self.hangs:
+            await asyncio.Event().wait()
+        return Completion("right", "stop")
+
+
+@dataclass(frozen=True)
+class Blocking(Model):
+    """Holds the event loop while it answers, as a careless model does."""
+
+    seconds: float = 0.15
+
+    def identity(self) -> Mapping[str, Any]:
+        return {"model": "blocking"}
+
+    async def complete(self, request: Request) -> Completion:
+        sent = time.perf_counter()
+        time.sleep(self.seconds)
+        now = time.perf_counter()
+        return Completion("right", "stop", times=Times(sent=sent, first_token=now, end=now))
+
+
+@dataclass(frozen=True)
+class Measured(Model):
+    """Can be measured apart from its answers, or fails at it."""
+
+    fails: bool = False
+
+    def identity(self) -> Mapping[str, Any]:
+        return {"model": "measured"}
+
+    async def complete(self, request: Request) -> Completion:
+        return Completion("right", "stop")
+
+    async def measure(self, probe: str) -> Sequence[Mapping[str, float]] | None:
+        if self.fails:
+            raise ModelError("the measurement broke")
+        return [{"param_bytes": 12.0}] if probe == "memory" else None
+
+
+@dataclass(frozen=True)
+class Holed(Rate):
+    """Scores like exact match, but gives NaN for the items in `holes`."""
+
+    holes: tuple[str, ...] = ()
+
+    def stats(self, unit: Answer) -> tuple[float, ...] | None:
+        if unit.row.draft is None:
+            return None
+        return (math.nan,) if unit.item.id in self.holes else (float(unit.row.draft == unit.item.target),)
+
+
+@dataclass(frozen=True)
+class NotANumber(Metric):
+    """Sound statistics, a value that is none."""
+
+    gives: str = "nan"
+
+    def stats(self, unit: Answer) -> tuple[float, ...] | None:
+        return (1.0,)
+
+    def value(self, stack: Any) -> float:
+        return float(self.gives)
+
+
+@dataclass(frozen=True)
+class Broken(Metric):
+    """Raises on every row."""
+
+    notes: Mapping[str, str] = field(default_factory=dict)
+
+    def stats(self, unit: Answer) -> tuple[float, ...] | None:
+        raise KeyError("score")

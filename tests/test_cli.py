@@ -1,0 +1,254 @@
+"""The command line: what it loads, what it refuses, and that nothing is started for what it refuses."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from evalflow import __version__
+from tests.conftest import ITEMS, Cli, Lab
+
+Experiment = Callable[..., list[str]]
+GATE = {"floor": {"figure": "quality/exact", "arm": "one", "floor": 0.9}}
+HEAVY = ("torch", "mlflow", "httpx", "hydra", "omegaconf", "numpy", "scipy", "pandas", "rich", "yaml", "asyncio")
+NO_TARGET = [{"id": "a", "input": "?"}]
+COMPARISON = {"reference": "one", "candidate": "two", "figures": ["quality/exact"]}
+
+
+def python(code: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", code], cwd=cwd, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["import evalflow", "from evalflow.cli import main; main(['--help'])", "import evalflow.cli, evalflow.errors"],
+)
+def test_importing_and_helping_load_nothing_heavy(code: str, home: Path) -> None:
+    """Neither the package nor its help loads torch, mlflow, hydra, numpy or an HTTP client."""
+    ended = python(f"import sys\n{code}\nprint('LOADED', [name for name in {HEAVY!r} if name in sys.modules])", home)
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.splitlines()[-1] == "LOADED []"
+
+
+def test_a_plan_is_made_without_the_tracking_store(cli: Cli, experiment: Experiment, home: Path) -> None:
+    """An untracked dry run in a fresh process loads neither mlflow nor pandas."""
+    words = [*experiment(), "dry_run=true"]
+    ended = python(
+        f"import sys; sys.path.insert(0, {str(Path(__file__).parents[1])!r})\n"
+        f"from evalflow.cli import main\ncode = main({words!r})\n"
+        "print('LOADED', code, [name for name in ('mlflow', 'pandas', 'torch') if name in sys.modules])",
+        home,
+    )
+    assert ended.stdout.splitlines()[-1] == "LOADED 0 []", ended.stderr
+
+
+def test_the_module_and_the_version(home: Path) -> None:
+    """`python -m evalflow --version` says the version, and the process ends with the command's code."""
+    words = [sys.executable, "-m", "evalflow"]
+    ended = subprocess.run([*words, "--version"], cwd=home, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout) == (0, f"evalflow {__version__}\n")
+    ended = subprocess.run([*words, "experiment=nope"], cwd=home, capture_output=True, text=True, check=False)
+    assert ended.returncode == 64
+    assert "Traceback" not in ended.stderr
+
+
+def test_the_help_lists_every_experiment_with_its_line(cli: Cli) -> None:
+    """A newcomer sees what can be run."""
+    ran = cli("--help")
+    assert ran.code == 0
+    listed = ran.out.split("experiments:\n")[1].splitlines()
+    shipped = sorted(path.stem for path in (Path(__file__).parents[1] / "conf/experiment").glob("*.yaml"))
+    assert [line.split()[0] for line in listed] == shipped
+    assert all(len(line.split(maxsplit=1)[1]) > 20 for line in listed)
+
+
+def test_a_dry_run_prints_the_plan_and_starts_nothing(cli: Cli, experiment: Experiment) -> None:
+    """Items, requests, arms, figures and gates are shown; the model is not started and no run is made."""
+    model = {"_target_": "tests.stand_ins.Unstartable"}
+    words = experiment(model=model, arms={"one": {"seeds": [0, 1]}, "two": {}}, gates=GATE)
+    ran = cli(*words, "dry_run=true", "limit=4")
+    assert (ran.code, ran.err, ran.folder) == (0, "", None)
+    assert ran.out.splitlines()[0] == "case: 4 items of jsonl (smoke run: limit 4), 12 requests"
+    for said in (
+        "arm one: greedy, seeds 0, 1, concurrency 1",
+        "quality/exact",
+        "gate floor",
+        ">= 0.9",
+        "note: arm one",
+    ):
+        assert said in ran.out
+
+
+def bad(word: str, said: str, **parts: object) -> tuple[dict[str, object], list[str], str]:
+    return parts, [word] if word else [], said
+
+
+FAULTS = {
+    "experiment": bad("experiment=caze", r"experiment: there is no experiment caze .*; did you mean case\?"),
+    "arm": bad("arms.onee.concurrency=2", r"arms\.onee: there is no such key .*; did you mean one\?"),
+    "metric": bad("+metric@metrics.m=exact_mach", r"metric: there is no metric exact_mach .*; did you mean exact_m"),
+    "gate": bad("gates.flor.floor=1", r"gates\.flor: there is no such key .*; did you mean floor\?"),
+    "key": bad("sede=1", r"sede: there is no such key .*; did you mean seed\?"),
+    "forced key": bad("++runner.timeot_s=1", r"runner\.timeot_s: Runner has no such key .*; did you mean timeout_s\?"),
+    "type": bad("seed=six", r"seed: 'six' is str \(override seed=six\); give a whole number"),
+    "missing": bad("name=???", r"name: the value is missing .*; give it, such as name=\.\.\."),
+    "figure": bad(
+        "gates.floor.figure=quality/exat", r"gates\.floor\.figure: no metric produces quality/exat .*; did you"
+    ),
+    "absent arm": bad(
+        "", r"comparisons\.c\.candidate: there is no arm two .*; choose from one", comparisons={"c": COMPARISON}
+    ),
+    "duplicate ids": bad(
+        "", r"dataset jsonl: item id 'a' occurs twice \(items 1 and 7\); make ids unique", items=[*ITEMS, ITEMS[0]]
+    ),
+    "empty dataset": bad("", r"dataset jsonl: it has no items; give a source with at least one", items=[]),
+    "malformed line": bad("dataset.path=bad.jsonl", r"bad\.jsonl:2: not JSON .*; write one object a line"),
+    "no file": bad(
+        "dataset.path=none.jsonl", r"none\.jsonl: cannot be read \(No such file or directory\); give a readable"
+    ),
+    "not UTF-8": bad("dataset.path=latin.jsonl", r"latin\.jsonl:1: not UTF-8 .*; save the file as UTF-8"),
+    "no targets": bad(
+        "", r"metrics\.exact: 1 items have no target, 'a' first.*; give every item a target", items=NO_TARGET
+    ),
+    "where": bad("where.kind=zzz", r".*selects none of the 6 items.*; loosen it"),
+    "outputs": bad(
+        "runner.outputs=file/out", r"file/out/case: cannot be written \(Not a directory\); give another with"
+    ),
+    "resume": bad("resume=20260101-000000-abcdef", r"resume: this evalflow cannot resume a run"),
+    "target": bad("model._target_=os.system", r"model\._target_: os\.system is not under an allowed prefix"),
+    "null group": bad("model=null", r"model: there is no model null"),
+    "flag": bad("--fast", r"--fast: there is no such flag; see evalflow --help"),
+    "root value": bad("limit=0", r"config: .*limit 0; give at least 1"),
+}
+
+
+@pytest.mark.parametrize("case", FAULTS)
+def test_a_bad_input_is_one_line_and_starts_nothing(cli: Cli, experiment: Experiment, home: Path, case: str) -> None:
+    """Exit code 64, one clear line on standard error, no traceback, no run folder, nothing on standard output."""
+    parts, words, said = FAULTS[case]
+    (home / "bad.jsonl").write_text('{"input": "a", "target": "b"}\n{"input":\n', encoding="utf-8")
+    (home / "latin.jsonl").write_bytes('{"input": "ä"}\n'.encode("latin-1"))
+    (home / "file").write_text("", encoding="utf-8")
+    ran = cli(*experiment(**{"gates": GATE, **parts}), *words)
+    assert ran.code == 64
+    assert len(ran.faults) == 1, ran.err
+    assert re.match(f"evalflow: {said}", ran.faults[0]), ran.faults[0]
+    assert ran.out == ""
+    assert ran.folder is None
+
+
+def test_an_output_folder_is_tried_before_anything_else(cli: Cli, experiment: Experiment, home: Path) -> None:
+    """A dry run too says that its outputs could not be written."""
+    (home / "file").write_text("", encoding="utf-8")
+    assert cli(*experiment(gates=GATE), "runner.outputs=file", "dry_run=true").code == 64
+
+
+def test_an_allowed_prefix_comes_from_the_line_or_the_environment_alone(
+    cli: Cli, experiment: Experiment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A class outside evalflow is refused unless the caller allowed its module."""
+    words = experiment(model={"_target_": "tests.stand_ins.Raising"}, gates=GATE)
+    words.remove("--allow")
+    words.remove("tests")
+    assert cli(*words).code == 64
+    monkeypatch.setenv("EVALFLOW_ALLOW", "elsewhere,tests")
+    assert cli(*words).code == 0
+
+
+def test_quiet_prints_the_verdict_alone(cli: Cli, experiment: Experiment) -> None:
+    """One word on standard output, for scripts."""
+    ran = cli(*experiment(gates=GATE), "--quiet")
+    assert (ran.code, ran.out, ran.err) == (0, "pass\n", "")
+
+
+def test_debug_shows_the_traceback(cli: Cli, experiment: Experiment) -> None:
+    """The line comes first, the traceback after it, and the code stays."""
+    ran = cli(*experiment(), "seed=x", "--debug")
+    assert ran.code == 64
+    assert ran.faults[0].startswith("evalflow: seed")
+    assert "Traceback" in ran.err
+
+
+def test_a_defect_is_no_failed_gate(cli: Cli, experiment: Experiment) -> None:
+    """A metric that raises ends in code 3 and one line, since Python's own 1 would mean that a gate failed."""
+    ran = cli(*experiment(metrics={"m": {"_target_": "tests.stand_ins.Broken"}}, gates={}))
+    assert ran.code == 3
+    assert ran.faults == [
+        "evalflow: KeyError: 'score'; a defect of evalflow or of a class of yours, which --debug shows"
+    ]
+    assert len(ran.rows) == 6
+
+
+def test_hydras_own_views_still_work_and_fail_with_64(cli: Cli) -> None:
+    """`--cfg job` prints the config; what Hydra refuses is a usage error."""
+    ran = cli("--cfg", "job")
+    assert ran.code == 0
+    assert "name: tiny_gpt" in ran.out
+    assert cli("--cfg", "job", "experiment=nope").code == 64
+    assert cli("--cfg", "banana").code == 64
+
+
+def test_scoring_again_gives_the_same_report(cli: Cli, experiment: Experiment) -> None:
+    """`score RUN` writes the same report and ends with the same code, without the model or the dataset's file."""
+    words = experiment(model={"_target_": "tests.stand_ins.Fixed", "right": ["a"]}, gates=GATE)
+    ran = cli(*words)
+    assert (ran.code, ran.folder is not None) == (1, True)
+    before = ran.report
+    files = {path.name: path.read_bytes() for path in ran.folder.iterdir()}  # type: ignore[union-attr]
+    Path("items.jsonl").unlink()
+    (ran.folder / "report.json").unlink()  # type: ignore[operator]
+    again = cli("score", str(ran.folder), "--allow", "tests")
+    assert again.code == 1
+    assert again.report == before
+    assert {path.name: path.read_bytes() for path in ran.folder.iterdir()} == files  # type: ignore[union-attr]
+    assert cli("score", ran.folder.name, "--allow", "tests").code == 1  # type: ignore[union-attr]
+
+
+def test_scoring_reads_the_rows_as_they_are_now(cli: Cli, experiment: Experiment) -> None:
+    """A row mended in the file moves the figure: the report is computed, not copied."""
+    ran = cli(*experiment(model={"_target_": "tests.stand_ins.Fixed", "right": list("abcde")}, gates=GATE))
+    assert (ran.code, ran.report["arms"]["one"]["figures"]["quality/exact"]["value"]) == (1, pytest.approx(5 / 6))
+    rows = ran.folder / "rows.jsonl"  # type: ignore[operator]
+    rows.write_text(rows.read_text(encoding="utf-8").replace('"wrong"', '"right"'), encoding="utf-8")
+    again = cli("score", str(ran.folder), "--allow", "tests")
+    assert (again.code, again.report["arms"]["one"]["figures"]["quality/exact"]["value"]) == (0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "said"),
+    [
+        ("run.json", {"schema_version": 7}, "schema version 7 is unknown here (this evalflow reads 1)"),
+        ("rows.jsonl", {"schema": 7}, "schema version 7 is unknown here (this evalflow reads 1)"),
+    ],
+)
+def test_a_run_of_an_unknown_schema_version_is_refused(
+    cli: Cli, lab: Lab, name: str, change: dict[str, int], said: str
+) -> None:
+    """A stored run that another evalflow wrote is named with its version, and its report is left alone."""
+    ran = lab(items=ITEMS[:1], gates=GATE)
+    assert ran.folder is not None
+    path = ran.folder / name
+    path.write_text(json.dumps({**json.loads(path.read_text(encoding="utf-8")), **change}) + "\n", encoding="utf-8")
+    report = (ran.folder / "report.json").read_bytes()
+    again = cli("score", str(ran.folder))
+    assert again.code == 64
+    assert len(again.faults) == 1
+    assert said in again.faults[0]
+    assert again.faults[0].endswith("use the evalflow that wrote it")
+    assert (ran.folder / "report.json").read_bytes() == report
+
+
+@pytest.mark.parametrize(
+    ("words", "said"), [([], "it takes one run"), (["a", "b"], "it takes one run"), (["a"], "0 runs")]
+)
+def test_scoring_wants_one_run_that_is_there(cli: Cli, words: list[str], said: str) -> None:
+    """No run, two runs, or one that does not exist: code 64 and a line."""
+    ran = cli("score", *words)
+    assert (ran.code, len(ran.faults)) == (64, 1)
+    assert said in ran.faults[0]

@@ -1,0 +1,61 @@
+"""What the README says, carried out."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from evalflow.cli import main
+
+ROOT = Path(__file__).resolve().parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+COMMANDS = [
+    line.split("  #")[0].split()[1:]
+    for line in README.split("## Changing it")[1].split("```")[1].splitlines()
+    if line.startswith("evalflow ")
+]
+
+
+@pytest.fixture
+def elsewhere(tmp_path, monkeypatch):
+    """An empty folder that the commands run in."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_every_command_of_the_readme_makes_a_plan(words, elsewhere, capsys):
+    """Each line of the README's list composes; here it stops before running."""
+    assert main([*words, *([] if "--help" in words else ["dry_run=true"])]) == 0
+    printed = capsys.readouterr().out
+    assert "requests" in printed or "exit codes" in printed
+
+
+def test_the_readmes_commands_are_found():
+    """The list is read from the README, and is not empty."""
+    assert len(COMMANDS) >= 10
+
+
+def test_the_readmes_own_experiment_ends_as_it_says(elsewhere, capsys):
+    """Two questions cannot show a margin of 0.1: exit code 2, and the gate says why."""
+    block = re.search(r"```yaml\n# my/experiment/capitals.yaml\n(.*?)```", README, re.S)
+    assert block
+    (elsewhere / "my" / "experiment").mkdir(parents=True)
+    (elsewhere / "my" / "experiment" / "capitals.yaml").write_text(block[1], encoding="utf-8")
+    lines = re.findall(r"`(\{\"id\".*?\})`", README)
+    (elsewhere / "questions.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    command = re.search(r"run `evalflow (--config-dir my .*?)`", README)
+    assert command and len(lines) == 2
+    assert main([*shlex.split(command[1]), "tracking=none"]) == 2
+    assert "beyond this run's reach" in capsys.readouterr().out
+
+
+def test_its_two_first_commands_are_the_makefiles():
+    """`make demo` and `make test` stand at the top, and exist."""
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for target in ("demo", "test"):
+        assert f"make {target}" in README[:200]
+        assert re.search(rf"^{target}:", makefile, re.M)

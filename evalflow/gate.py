@@ -82,8 +82,11 @@ class Gate:
             raise ValueError("strict without a floor or ceiling; drop it")
         if self.count and (self.comparison is not None or self.bound != "value"):
             raise ValueError("count reads the value of an arm's figure; drop count, or the comparison or bound")
-        if self.where and self.comparison is not None:
-            raise ValueError("where on a comparison; compare whole arms, or gate an arm's figure")
+        if self.verdict is not None and self.bound != "value":
+            raise ValueError(f"bound {self.bound} with a verdict, which has bounds of its own; drop bound")
+        if (self.where or self.when) and self.comparison is not None:
+            said = "where" if self.where else "when"
+            raise ValueError(f"{said} on a comparison; compare whole arms, or gate an arm's figure")
         if self.of is not None and self.of < 1:
             raise ValueError(f"of is {self.of}; give at least 1")
 
@@ -114,7 +117,10 @@ class Gate:
         if self.of is not None and figure.n_scored != self.of:
             return Judged("unreadable", None, figure.n_scored, f"denominator {figure.n_scored}, not {self.of}")
         if self.count:
-            return self._hold(float(round(figure.value * figure.n_scored)), figure.n_scored)
+            count = figure.value * figure.n_scored
+            if abs(count - round(count)) > 1e-6:  # seeds are averaged inside an item, and some items lack some
+                return Judged("unreadable", None, figure.n_scored, "no whole count: items have unequal seeds")
+            return self._hold(float(round(count)), figure.n_scored)
         number = {"value": figure.value, "lower": figure.low, "upper": figure.high}[self.bound]
         if number is None:
             return Judged("unreadable", None, figure.n_scored, "the figure has no interval")
@@ -123,6 +129,8 @@ class Gate:
     def on_delta(self, delta: Delta) -> Judged:
         """Hold a comparison's delta, or its conclusion, against the threshold."""
         if delta.delta is None:
+            if self.allow_reason is not None and delta.reason == self.allow_reason:
+                return Judged("pass", None, delta.n_pairs, f"{delta.reason} (allowed)")
             return Judged("unreadable", None, delta.n_pairs, delta.reason)
         if self.of is not None and delta.n_pairs != self.of:
             return Judged("unreadable", None, delta.n_pairs, f"{delta.n_pairs} pairs, not {self.of}")
@@ -159,13 +167,17 @@ class Gate:
         if not math.isfinite(number):
             return Judged("unreadable", None, denominator, "not finite")
         if self.floor is not None:
-            passed = number > self.floor if self.strict else number >= self.floor
+            passed = number > self.floor
         elif self.ceiling is not None:
-            passed = number < self.ceiling if self.strict else number <= self.ceiling
+            passed = number < self.ceiling
         elif self.between is not None:
-            passed = self.between[0] <= number <= self.between[1]
+            passed = self.between[0] < number < self.between[1]
         else:
-            passed = number == self.equals
+            passed = False
+        # at the threshold, rounding decides nothing: 42/60 - 33/60 is a float below 0.15
+        ends = self.between or (self.floor, self.ceiling, self.equals)
+        if any(end is not None and math.isclose(number, end, rel_tol=1e-12, abs_tol=1e-15) for end in ends):
+            passed = not self.strict
         return Judged("pass" if passed else "fail", number, denominator)
 
     def _on_verdict(self, delta: Delta, value: float) -> Judged:

@@ -331,17 +331,17 @@ def read_lines(path: Path) -> Iterator[tuple[str, str]]:
         DataError: the file is not there or not UTF-8.
     """
     try:
-        handle = path.open(encoding="utf-8", newline="\n")
+        handle = path.open("rb")
     except OSError as fault:
         raise DataError(f"{path}: cannot be read ({fault.strerror}); give a readable file") from None
     with handle:
-        number = 0
-        try:
-            for number, line in enumerate(handle, start=1):
-                if line.strip():
-                    yield f"{path}:{number}", line
-        except UnicodeDecodeError as fault:
-            raise DataError(f"{path}:{number + 1}: not UTF-8 ({fault.reason}); save the file as UTF-8") from None
+        for number, raw in enumerate(handle, start=1):
+            try:  # line by line: a decoder of blocks would name the line that the block begins with
+                line = raw.decode("utf-8")
+            except UnicodeDecodeError as fault:
+                raise DataError(f"{path}:{number}: not UTF-8 ({fault.reason}); save the file as UTF-8") from None
+            if line.strip():
+                yield f"{path}:{number}", line
 
 
 def digest(value: Any) -> str:

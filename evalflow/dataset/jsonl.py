@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -40,13 +41,19 @@ class Jsonl:
             raise ValueError(f"fields names {', '.join(unknown)}; map only {', '.join(_MAPPED)}")
         if self.few_shot < 0 or (self.few_shot > 0 and self.few_shot_path is None):
             raise ValueError(f"few_shot is {self.few_shot}; give 0, or a count and few_shot_path")
+        unknown = sorted(set(places(self.few_shot_format)) - {"prompt", "target"})
+        if unknown:
+            raise ValueError(f"few_shot_format asks for {', '.join(unknown)}; ask only for prompt, target")
 
     def items(self) -> tuple[Item, ...]:
         """Every line as an item; see `Dataset.items`."""
         examples = self._read(Path(self.few_shot_path)) if self.few_shot and self.few_shot_path else ()
-        if examples and len(examples) < self.few_shot:
-            raise DataError(f"{self.few_shot_path}: {len(examples)} examples; few_shot={self.few_shot} needs more")
-        return tuple(self._with_examples(item, examples) for item in self._read(Path(self.path)))
+        # in an order of their own, so that the file's order cannot change what is drawn
+        ordered = tuple(sorted(examples, key=lambda example: digest(example.fields)))
+        untargeted = [example.id for example in ordered if example.target is None]
+        if untargeted and "target" in places(self.few_shot_format):
+            raise DataError(f"{self.few_shot_path}: example {untargeted[0]!r} has no target; give it one")
+        return tuple(self._with_examples(item, ordered) for item in self._read(Path(self.path)))
 
     def _read(self, path: Path) -> tuple[Item, ...]:
         return tuple(self._item(_object(line, where), where) for where, line in read_lines(path))
@@ -57,25 +64,29 @@ class Jsonl:
             if key not in line:
                 raise DataError(f"{where}: no key {key!r}, which fields.{name} names; add it or change fields")
         values = {**line, **{name: value for name, value in named.items() if value is not None}}
-        missing = [name for name in places(self.prompt) if name not in values]
+        missing = [name for name in places(self.prompt) if values.get(name) is None]
         if missing:
             raise DataError(f"{where}: the prompt asks for {missing[0]!r}, which this line has not; add it")
-        if named["target"] is not None and not isinstance(named["target"], str | int | float):
+        # a true or false has no text of its own: Python would make it True
+        if named["target"] is not None and type(named["target"]) not in (str, int, float):
             raise DataError(f"{where}: the target is {type(named['target']).__name__}; give a text")
         return Item(
             id=str(named["id"]) if named["id"] is not None else digest(line)[:16],
             prompt=fill(self.prompt, values),
             target=None if named["target"] is None else str(named["target"]),
-            kind=str(named["kind"] or ""),
-            cluster=str(named["cluster"] or ""),
-            prefix_group=str(named["prefix_group"] or ""),
+            kind=_text(named["kind"]),
+            cluster=_text(named["cluster"]),
+            prefix_group=_text(named["prefix_group"]),
             fields=dict(line),
         )
 
     def _with_examples(self, item: Item, examples: tuple[Item, ...]) -> Item:
-        if not examples:
+        if not self.few_shot:
             return item
         others = [example for example in examples if example.id != item.id]
+        if len(others) < self.few_shot:
+            said = f"{len(others)} examples for item {item.id!r}; few_shot={self.few_shot} needs more"
+            raise DataError(f"{self.few_shot_path}: {said}")
         drawn = random.Random(digest(item.id)).sample(others, self.few_shot)
         shown = "".join(fill(self.few_shot_format, {"prompt": e.prompt, "target": e.target}) for e in drawn)
         return Item(**{**item.__dict__, "prompt": shown + item.prompt})
@@ -84,12 +95,25 @@ class Jsonl:
 def _object(line: str, where: str) -> dict[str, Any]:
     try:
         # NaN and Infinity are Python's, not JSON's: an item holding one has no canonical content
-        value = json.loads(line, parse_constant=lambda name: _refuse(name, where))
+        value = json.loads(line, parse_constant=lambda name: _refuse(name, where), parse_float=_finite)
     except json.JSONDecodeError as fault:
         raise DataError(f"{where}: not JSON ({fault.msg} at column {fault.colno}); write one object a line") from None
+    except (ValueError, RecursionError) as fault:  # numbers and nestings beyond what Python reads
+        raise DataError(f"{where}: cannot be read ({fault}); write smaller numbers, less deep") from None
     if not isinstance(value, dict):
         raise DataError(f"{where}: a {type(value).__name__}, not an object; write one object a line")
     return value
+
+
+def _text(value: Any) -> str:
+    """A grouping as text; a 0 is a group like any other."""
+    return "" if value is None else str(value)
+
+
+def _finite(digits: str) -> float:
+    if not math.isfinite(number := float(digits)):
+        raise ValueError(f"{digits} is beyond a float")
+    return number
 
 
 def _refuse(name: str, where: str) -> None:

@@ -80,7 +80,8 @@ def select(items: Sequence[Item], where: Mapping[str, Any], shard: Shard | None,
         chosen = chosen[:limit]
         reasons.append(f"smoke run: limit {limit}")
     if not chosen:
-        raise DataError(f"where={dict(where)}: it selects none of the {len(items)} items; loosen it")
+        said = ", ".join(reasons) or f"limit {limit}"
+        raise DataError(f"{'where' if where else 'shard'}: {said} selects none of the {len(items)} items; loosen it")
     return Selection(tuple(chosen), ", ".join(reasons) or None)
 
 

@@ -12,7 +12,7 @@ from evalflow.metric.rate import Rate
 
 @dataclass(frozen=True)
 class ExactMatch(Rate):
-    """1 where the answer equals the target after stripping outer whitespace; case matters."""
+    """1 where the answer equals the target after stripping outer whitespace; case matters. Empty never matches."""
 
     needs_target: ClassVar[bool] = True
 
@@ -20,7 +20,8 @@ class ExactMatch(Rate):
         """`(0 or 1,)`; None for a row without an answer."""
         if unit.row.draft is None or unit.item.target is None:
             return None
-        return (float(unit.row.draft.strip() == unit.item.target.strip()),)
+        answer = unit.row.draft.strip()
+        return (float(bool(answer) and answer == unit.item.target.strip()),)
 
     def detail(self, unit: Answer) -> Mapping[str, Any]:
         """What was expected."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import ClassVar
 
 from evalflow.metric.protocol import Clusters, Metric, Reading, Stack
@@ -24,17 +25,22 @@ class Percentile:
         Raises:
             Undefined: too few values for a percentile so far out.
         """
-        needed = least_n(self.percent / 100)
+        needed = least_n(self._share)
         if len(stack) < needed:
             raise Undefined(f"p{self.percent:g} needs n >= {needed}, has {len(stack)}")
-        return quantile(stack[:, 0], self.percent / 100)
+        return quantile(stack[:, 0], self._share)
 
     def interval(self, stack: Stack, clusters: Clusters, level: float) -> Interval | None:
         """Order statistics around the percentile; None where there are too few values for the level."""
         try:
-            return quantile_interval(stack[:, 0], self.percent / 100, level)
+            return quantile_interval(stack[:, 0], self._share, level)
         except Undefined:
             return None
+
+    @property
+    def _share(self) -> float:
+        """The percentile as a share, by its decimals: 99.9 / 100 in floats is above 0.999 and would ask for 1,001."""
+        return float(Fraction(str(self.percent)) / 100)
 
 
 class Percentiles(Metric):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,10 +12,22 @@ from rich.table import Table
 from rich.text import Text
 
 STYLE = {"pass": "green", "fail": "bold red", "unreadable": "yellow", "skipped": "dim", "incomplete": "bold red"}
+# control characters drive a terminal, direction marks reorder a line, and a lone surrogate cannot be printed at all
+_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def printable(value: Any) -> Any:
+    """The text, or every text inside a mapping or list, in characters that only print; a line break is a space."""
+    if isinstance(value, str):
+        return _UNPRINTABLE.sub(lambda c: " " if c[0] in "\t\n\r" else ascii(c[0])[1:-1], value)
+    if isinstance(value, Mapping):
+        return {printable(key): printable(part) for key, part in value.items()}
+    return [printable(part) for part in value] if isinstance(value, list | tuple) else value
 
 
 def print_report(report: Mapping[str, Any], console: Console) -> None:
     """Arms side by side, comparisons in words, gates, what is not shown, and the verdict last."""
+    report = printable(report)
     part = f" ({report['part']})" if report["part"] else ""
     dataset = f"{report['dataset']['n']} items of {report['dataset']['name']}{part}"
     console.print(Text(f"{report['experiment']} · {dataset} · run {report['run_id']}", style="bold"))

@@ -6,6 +6,7 @@ from rich.console import Console
 from rich.text import Text
 
 from evalflow.metric.protocol import figure_names
+from evalflow.report.console import printable
 from evalflow.runner.plan import Plan
 
 
@@ -29,4 +30,4 @@ def print_plan(plan: Plan, console: Console) -> None:
         lines.append(f"  gate {name}: {gate.figure} of {whose} {gate.threshold}")
     lines += [f"  note: {note}" for note in plan.notes]
     for line in lines:
-        console.print(Text(line))
+        console.print(Text(printable(line)))

@@ -16,7 +16,7 @@ class TerminalProgress:
     def __init__(self, console: Console, wanted: bool) -> None:
         self._errors = 0
         self._bars = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
             TextColumn("{task.fields[note]}"),

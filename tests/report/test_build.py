@@ -1,0 +1,280 @@
+"""report.json: every figure by hand, every report valid under the shipped schema."""
+
+from __future__ import annotations
+
+import copy
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from evalflow.report.build import schema, scores_text, to_text
+from tests.report.by_hand import ARMS, GATES, ITEMS, RUN_ID, SAID, TRACES, made
+
+SOUND = ["base", "new", "bad"]
+
+
+def valid(report: dict[str, Any]) -> list[str]:
+    """What the shipped schema holds against the report."""
+    return [error.message for error in Draft202012Validator(schema()).iter_errors(report)]
+
+
+@pytest.fixture
+def report(tmp_path: Path) -> dict[str, Any]:
+    made_report, _ = made(tmp_path)
+    assert valid(made_report) == []
+    return made_report
+
+
+def test_the_schema_is_one():
+    """The shipped schema is itself valid, and of the version that reports carry."""
+    Draft202012Validator.check_schema(schema())
+    assert schema()["properties"]["schema_version"] == {"const": 1}
+
+
+def test_what_the_run_was(report: dict[str, Any]):
+    """Run, experiment, times, sessions, dataset and limits are the run's own."""
+    assert (report["schema_version"], report["run_id"], report["experiment"]) == (1, RUN_ID, "four")
+    assert (report["started"], report["finished"]) == ("2026-11-29T10:11:12+00:00", "2026-11-29T10:12:00+00:00")
+    assert report["sessions"] == ["s1", "s2"]
+    assert (report["dataset"]["name"], report["dataset"]["n"], report["part"]) == ("questions", 4, None)
+    assert report["limits"] == ["four questions show little"]
+    assert report["coverage"] == {"n_planned": 16, "n_rows": 16, "n_error": 1}
+
+
+def test_figures_by_hand(report: dict[str, Any]):
+    """One of three scored answers of base is right and one row is an error; new averages its seeds inside an item."""
+    base, new = (report["arms"][name]["figures"] for name in ("base", "new"))
+    exact = base["quality/exact"]
+    assert exact["value"] == pytest.approx(1 / 3)
+    assert (exact["n_total"], exact["n_scored"], exact["n_excluded"], exact["n_error"]) == (4, 3, 0, 1)
+    assert (exact["unit"], exact["level"]) == ("share", 0.95)
+    assert new["quality/exact"]["value"] == pytest.approx((1 + 1 + 0.5 + 1) / 4)
+    assert (new["quality/exact"]["n_total"], new["quality/exact"]["n_scored"]) == (8, 8)
+    # seeds score 1 and 0.75: their sd is 0.25 / sqrt 2
+    assert new["stability/seed_sd"]["value"] == pytest.approx(0.25 / 2**0.5)
+    assert base["n/error_share"]["value"] == 0.25
+    assert new["n/coverage"]["n_total"] == 8
+
+
+def test_undefined_figures_are_null_with_a_reason(report: dict[str, Any]):
+    """Nothing timed, nothing measured and a single seed are null, each with its own reason and counts."""
+    base = report["arms"]["base"]["figures"]
+    assert (base["lat/ttft_s/p50"]["value"], base["lat/ttft_s/p50"]["n_excluded"]) == (None, 3)
+    assert base["lat/ttft_s/p50"]["reason"] == "nothing scored (1 errors, 3 excluded)"
+    assert base["stability/seed_sd"]["reason"] == "one seed"
+    assert base["mem/param_bytes"]["reason"] == "the model has no measurement memory"
+
+
+def test_figures_by_kind_and_by_seed(report: dict[str, Any]):
+    """Kinds and seeds have figures of their own, and what is not of rows has no kind."""
+    new = report["arms"]["new"]
+    assert {kind: part["quality/exact"]["value"] for kind, part in new["breakdown"].items()} == {
+        "kind=x": 0.75,
+        "kind=y": 1.0,
+    }
+    assert {seed: part["quality/exact"]["value"] for seed, part in new["by_seed"].items()} == {"0": 1.0, "1": 0.75}
+    assert "mem/param_bytes" not in new["breakdown"]["kind=x"]
+    assert report["arms"]["base"]["breakdown"]["kind=y"]["quality/exact"]["n_error"] == 1
+
+
+def test_conditions_order_and_driver(report: dict[str, Any]):
+    """An arm carries what it ran under, when, and what driver and model saw of themselves."""
+    base, new = report["arms"]["base"], report["arms"]["new"]
+    assert (base["order"], new["order"], report["arms"]["bad"]["order"]) == (1, 2, 3)
+    assert (base["conditions"]["greedy"], new["conditions"]["greedy"]) == (True, False)
+    assert new["conditions"]["seeds"] == [0, 1]
+    assert new["conditions"]["decoding"]["temperature"] == 1.0
+    assert base["driver"] == report["driver"]["base"] == {"saturated": False, "loop_lag_p99_s": 0.001}
+    assert base["facts"] == {"batch": 2.0}
+    assert [report["arms"][name]["conditions"]["control"] for name in SOUND] == [False, False, True]
+
+
+def test_gates_and_the_verdict(report: dict[str, Any]):
+    """Each gate's outcome, and the verdict that follows from those that decide: base is below its floor."""
+    gates = report["gates"]
+    assert {name: gate["outcome"] for name, gate in gates.items()} == {
+        "new_floor": "pass",
+        "base_floor": "fail",
+        "control": "pass",
+        "first_token": "unreadable",
+        "gain": "unreadable",
+        "alone": "skipped",
+    }
+    assert (report["verdict"], report["exit_code"]) == ("fail", 1)
+    assert gates["base_floor"]["value"] == pytest.approx(1 / 3)
+    assert gates["base_floor"]["rows"] == ["b (seed 0)", "c (seed 0)"]
+    assert (gates["base_floor"]["threshold"], gates["base_floor"]["on_fail"]) == (">= 0.5", "train longer")
+    assert gates["base_floor"]["denominator"] == 3
+    assert gates["control"]["expected"] == "fail"
+    assert gates["alone"]["reason"] == "concurrency is 1"
+    assert gates["first_token"]["report_only"]
+    # two words that each gained 0.5: 1 - 0.05^(1/2) of words may differ unseen, far more than the margin
+    assert gates["gain"]["reason"] == "a margin of 0.1 is beyond this run's reach (0.776)"
+
+
+def test_the_comparison_by_hand(report: dict[str, Any]):
+    """New minus base over the three items that both answered is +0.5; the item that base failed on is named."""
+    delta = report["comparisons"]["new_vs_base"]["quality/exact"]
+    assert delta["delta"] == pytest.approx((1 + 1 + 0.5) / 3 - 1 / 3)
+    assert (delta["n_pairs"], delta["n_clusters"], delta["unpaired"]) == (3, 2, ["d"])
+    assert (delta["wins"], delta["losses"], delta["ties"]) == (2, 0, 0)
+    assert delta["p"] == delta["p_adjusted"] == 0.5
+    assert "with 2 that differ, 0.05 cannot be reached" in delta["words"]
+
+
+def _missing(folder: Path) -> dict[str, Any]:
+    return made(folder, {**SAID, ("new", 1): "rr-r"})[0]
+
+
+def _unavailable(folder: Path) -> dict[str, Any]:
+    traces = {**TRACES, "new": replace(TRACES["new"], unavailable="no such device")}
+    said = {key: letters for key, letters in SAID.items() if key[0] != "new"}
+    return made(folder, said, traces)[0]
+
+
+def _optional(folder: Path) -> dict[str, Any]:
+    traces = {**TRACES, "new": replace(TRACES["new"], unavailable="no such device")}
+    said = {key: letters for key, letters in SAID.items() if key[0] != "new"}
+    arms = {**ARMS, "new": {**ARMS["new"], "optional": True}}
+    return made(folder, said, traces, arms=arms, gates={"n": GATES["new_floor"], "b": GATES["control"]})[0]
+
+
+def _ungated(folder: Path) -> dict[str, Any]:
+    return made(folder, gates={})[0]
+
+
+def _smoke(folder: Path) -> dict[str, Any]:
+    return made(folder, limit=2, gates={"n": GATES["new_floor"]})[0]
+
+
+def _saturated(folder: Path) -> dict[str, Any]:
+    traces = {name: replace(trace, driver={"saturated": True}) for name, trace in TRACES.items()}
+    gates = {"t": {"figure": "lat/ttft_s/p50", "arm": "new", "ceiling": 9.0}}
+    return made(folder, traces=traces, gates=gates)[0]
+
+
+def _passing(folder: Path) -> dict[str, Any]:
+    return made(folder, gates={"n": GATES["new_floor"], "c": GATES["control"]})[0]
+
+
+def _untraced(folder: Path) -> dict[str, Any]:
+    return made(folder, traces={}, gates={"n": GATES["new_floor"]})[0]
+
+
+def _hostile(folder: Path) -> dict[str, Any]:
+    items = [{**item, "id": f"{item['id']}\ud800\x00\x1b[31m", "kind": "[red]"} for item in ITEMS]
+    return made(folder, items=items)[0]
+
+
+@pytest.mark.parametrize(
+    ("make", "verdict", "code", "reason"),
+    [
+        (_missing, "incomplete", 3, "arm new has 7 of 8 rows"),
+        (_unavailable, "incomplete", 3, "arm new is unavailable: no such device"),
+        (_optional, "pass", 0, None),
+        (_ungated, "unreadable", 2, "no gate decided anything"),
+        (_smoke, "unreadable", 2, None),
+        (_saturated, "unreadable", 2, None),
+        (_passing, "pass", 0, None),
+        (_untraced, "pass", 0, None),
+        (_hostile, "fail", 1, None),
+    ],
+)
+def test_every_kind_of_report_obeys_the_schema(make: Any, verdict: str, code: int, reason: str | None, tmp_path: Path):
+    """Whatever went wrong, the report is valid, its verdict and exit code agree, and it says why."""
+    report = make(tmp_path)
+    assert valid(report) == []
+    assert (report["verdict"], report["exit_code"]) == (verdict, code)
+    assert report["reasons"] == ([reason] if reason else [])
+
+
+def test_a_part_of_the_dataset_decides_nothing(tmp_path: Path):
+    """A smoke run's gate is unreadable, for the reason that the report names too."""
+    report = _smoke(tmp_path)
+    assert report["part"] == report["gates"]["n"]["reason"] == "smoke run: limit 2"
+    assert report["dataset"]["n"] == 2
+
+
+def test_a_saturated_driver_has_no_times(tmp_path: Path):
+    """Times are undefined where the driver was late; the answers are not."""
+    figures = _saturated(tmp_path)["arms"]["new"]["figures"]
+    assert figures["lat/ttft_s/p50"]["reason"] == "the driver was saturated"
+    assert figures["quality/exact"]["value"] == pytest.approx(0.875)
+
+
+def _set(path: str, value: Any) -> Any:
+    def change(report: dict[str, Any]) -> None:
+        *parents, last = path.split(" ")
+        for parent in parents:
+            report = report[parent]
+        report[last] = value
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        _set("schema_version", 2),
+        _set("verdict", "passed"),
+        _set("exit_code", 0),  # of a failed run
+        _set("surprise", 1),
+        _set("run_id", "latest"),
+        _set("coverage", {}),
+        _set("arms base figures quality/exact value", None),  # without a reason
+        _set("arms base figures quality/exact reason", "why"),  # beside a value
+        _set("arms base figures quality/exact value", "0.3"),
+        _set("arms base claims cache", "maybe"),
+        _set("gates base_floor outcome", "failed"),
+        _set("gates first_token reason", None),  # unreadable without a reason
+        _set("comparisons new_vs_base quality/exact conclusion", "equal"),
+        _set("dataset content_fp", "abc"),
+    ],
+)
+def test_the_schema_refuses_what_is_no_report(report: dict[str, Any], change: Any):
+    """The schema is not empty: each of these faults is found."""
+    changed = copy.deepcopy(report)
+    change(changed)
+    assert changed != report
+    assert valid(changed)
+
+
+def test_no_part_of_a_report_may_be_left_out(report: dict[str, Any]):
+    """Every key of the report is required."""
+    for key in report:
+        assert valid({name: part for name, part in report.items() if name != key})
+
+
+def test_the_text_is_the_report(report: dict[str, Any]):
+    """The stored text is ASCII JSON that reads back equal, and refuses a number that is none."""
+    text = to_text(report)
+    assert json.loads(text) == report
+    assert text.isascii()
+    with pytest.raises(ValueError, match="JSON compliant"):
+        to_text({**report, "exit_code": float("nan")})
+
+
+def test_two_reports_of_one_run_are_one(tmp_path: Path):
+    """Scoring again gives the same report, and the instrument's hash moves with a gate."""
+    first, _ = made(tmp_path)
+    again, _ = made(tmp_path)
+    assert first == again
+    moved, _ = made(tmp_path, gates={**GATES, "new_floor": {**GATES["new_floor"], "floor": 0.7}})
+    assert moved["instrument"]["hash"] != first["instrument"]["hash"]
+    assert moved["instrument"]["quality_hash"] == first["instrument"]["quality_hash"]
+
+
+def test_scores_are_a_line_per_row(tmp_path: Path):
+    """Each row's statistics and reasons are one line of JSON; an error row has none."""
+    _, scores = made(tmp_path)
+    lines = [json.loads(line) for line in scores_text(scores.rows).splitlines()]
+    assert len(lines) == 16
+    by_key = {(line["arm"], line["seed"], line["item_id"]): line for line in lines}
+    assert by_key["new", 1, "c"]["stats"]["exact"] == [0.0]
+    assert by_key["new", 1, "c"]["detail"]["exact"] == {"expected": "right"}
+    assert by_key["base", 0, "d"]["stats"]["exact"] is None
+    assert by_key["base", 0, "d"]["status"] == "error"

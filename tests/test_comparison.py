@@ -1,0 +1,440 @@
+"""Comparisons: paired by item, tested over clusters, corrected as a family, and said in words."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats as scipy_stats
+from statsmodels.stats.power import TTestPower
+
+from evalflow.comparison import Measure, Paired, conclude
+from evalflow.metric.percentiles import Percentile
+from evalflow.record import Delta
+
+FIGURE = "quality/exact"
+Scores = Mapping[str, float]
+
+
+def _first(stats: tuple[float, ...]) -> float:
+    return stats[0]
+
+
+def _mean(stack: Any) -> float:
+    return float(np.mean(stack[:, 0]))
+
+
+RATE = Measure(_mean, _first, is_mean=True, is_rate=True, higher_is_better=True)
+MEAN = replace(RATE, is_rate=False)
+MEDIAN = Measure(Percentile(50).value, _first, is_mean=False, is_rate=False, higher_is_better=False)
+PAIRED = Paired("a", "b", (FIGURE,))
+
+
+def compared(
+    reference: Scores,
+    candidate: Scores,
+    clusters: Mapping[str, str] | None = None,
+    measure: Measure = RATE,
+    seed: int = 0,
+    paired: Paired = PAIRED,
+) -> Delta:
+    """The comparison alone in its family; without clusters each item is its own."""
+    names = clusters or {item: item for item in {**reference, **candidate}}
+    stats = [{item: (score,) for item, score in arm.items()} for arm in (reference, candidate)]
+    delta = paired.compare(measure, *stats, names, seed)
+    return conclude({("one", FIGURE): (paired, delta)})["one", FIGURE]
+
+
+def arms(wins: int, losses: int, both_right: int = 0, both_wrong: int = 0) -> tuple[Scores, Scores]:
+    """Reference and candidate, 0 or 1 on items i0, i1, ...; the candidate wins first."""
+    rows = [(0.0, 1.0)] * wins + [(1.0, 0.0)] * losses + [(1.0, 1.0)] * both_right + [(0.0, 0.0)] * both_wrong
+    reference, candidate = ({f"i{n}": row[side] for n, row in enumerate(rows)} for side in (0, 1))
+    return reference, candidate
+
+
+def words(*per_word: Sequence[tuple[float, float]]) -> tuple[Scores, Scores, Mapping[str, str]]:
+    """Reference, candidate and clusters of words, each with its (reference, candidate) scores."""
+    reference, candidate, clusters = {}, {}, {}
+    for n, scores in enumerate(per_word):
+        for task, (before, after) in enumerate(scores):
+            item = f"w{n}/t{task}"
+            reference[item], candidate[item], clusters[item] = before, after, f"w{n}"
+    return reference, candidate, clusters
+
+
+UP, DOWN, LEVEL = (0.0, 1.0), (1.0, 0.0), (1.0, 1.0)
+
+
+def test_the_published_case():
+    """12 against 3 of 60: p 0.03515625, +0.15 [0.0257459, 0.2742541], where an unpaired test sees nothing (hc12)."""
+    delta = compared(*arms(12, 3, 30, 15))
+    assert delta.delta == pytest.approx(0.15, abs=1e-12)
+    assert (delta.reference_value, delta.candidate_value) == pytest.approx((0.55, 0.7))
+    assert (delta.low, delta.high) == pytest.approx((0.0257459, 0.2742541), abs=1e-6)
+    assert delta.p == delta.p_items == delta.p_adjusted == pytest.approx(0.03515625, rel=1e-12)
+    assert (delta.wins, delta.losses, delta.ties, delta.n_pairs, delta.n_clusters) == (12, 3, 45, 60, 60)
+    assert (delta.method, delta.level, delta.test) == ("t", 0.95, "exact sign test over items")
+    assert delta.conclusion == "better"
+    assert delta.words == (
+        "b is better than a on quality/exact: 0.7 against 0.55; +0.15 [+0.0257, +0.274]; "
+        "60 items, 12 up 3 down 45 level; p = 0.0352 (Holm 0.0352, over items 0.0352)"
+    )
+
+
+def test_the_other_way_round_is_worse():
+    """Exchanged arms give the mirrored delta and interval, the same p, and `worse`."""
+    delta = compared(*reversed(arms(12, 3, 30, 15)))
+    assert (delta.low, delta.delta, delta.high) == pytest.approx((-0.2742541, -0.15, -0.0257459), abs=1e-6)
+    assert delta.p == pytest.approx(0.03515625)
+    assert delta.conclusion == "worse"
+    assert delta.words.startswith("b is worse than a on quality/exact: 0.55 against 0.7; -0.15")
+
+
+def test_the_bounds_are_one_sided_at_the_level():
+    """The bounds for claims with a margin are scipy's paired 90 % interval, whose ends are 95 % one-sided."""
+    reference, candidate = arms(12, 3, 30, 15)
+    delta = compared(reference, candidate)
+    test = scipy_stats.ttest_rel(list(candidate.values()), list(reference.values()))
+    wanted = test.confidence_interval(0.9)
+    assert (delta.bound_low, delta.bound_high) == pytest.approx((wanted.low, wanted.high), abs=1e-12)
+
+
+@pytest.mark.parametrize(("wins", "reachable"), [(5, False), (6, True)])
+def test_fewer_than_6_that_differ_cannot_reach_0_05(wins: int, reachable: bool):
+    """Five wins and no loss have p 0.0625 and the words say that 0.05 cannot be reached; six have 0.03125."""
+    delta = compared(*arms(wins, 0, 40))
+    assert delta.p == pytest.approx(0.03125 if reachable else 0.0625)
+    assert (f"with {wins} that differ, 0.05 cannot be reached" in delta.words) is not reachable
+    assert delta.conclusion == ("better" if reachable else "not shown")
+
+
+def test_another_level_needs_more():
+    """At level 0.99 seven that differ (p 0.015625) cannot reach 0.01, and the interval is 99 %'s."""
+    reference, candidate = arms(7, 0, 40)
+    delta = compared(reference, candidate, paired=replace(PAIRED, level=0.99))
+    assert "with 7 that differ, 0.01 cannot be reached" in delta.words
+    wanted = scipy_stats.ttest_rel(list(candidate.values()), list(reference.values())).confidence_interval(0.99)
+    assert (delta.low, delta.high) == pytest.approx((wanted.low, wanted.high), abs=1e-12)
+
+
+def test_the_test_runs_over_words_and_not_over_their_tasks():
+    """Five words won on all three tasks are 5 wins (p 0.0625), not 15 (p 2^-14, which stands beside it)."""
+    delta = compared(*words(*[[UP] * 3] * 5, *[[LEVEL] * 3] * 15))
+    assert (delta.wins, delta.losses, delta.ties) == (5, 0, 15)
+    assert (delta.n_pairs, delta.n_clusters) == (60, 20)
+    assert delta.p == pytest.approx(0.0625)
+    assert delta.p_items == pytest.approx(2**-14)
+    assert delta.test == "exact sign test over clusters"
+    assert delta.conclusion == "not shown"
+    assert "60 items in 20 clusters, 5 up 0 down 15 level" in delta.words
+
+
+def test_clustered_differences_have_the_interval_of_their_words():
+    """With equal clusters the interval is Student's over the words' means, wider than over the 60 items."""
+    reference, candidate, clusters = words(*[[UP] * 3] * 6, *[[DOWN] * 3] * 1, *[[LEVEL] * 3] * 13)
+    delta = compared(reference, candidate, clusters)
+    means = [1.0] * 6 + [-1.0] + [0.0] * 13
+    low, high = scipy_stats.t.interval(0.95, 19, 0.25, scipy_stats.sem(means))
+    assert (delta.low, delta.high) == pytest.approx((low, high), abs=1e-12)
+    apart = compared(reference, candidate)
+    assert delta.low < apart.low < apart.high < delta.high
+    assert delta.method == "clustered t"
+
+
+def test_a_word_won_and_lost_alike_is_level():
+    """A win and a loss inside a word cancel out: it is level, and still not the same score on every pair."""
+    delta = compared(*words(*[[UP, DOWN, LEVEL]] * 8))
+    assert (delta.wins, delta.losses, delta.ties, delta.delta) == (0, 0, 8, 0.0)
+    assert delta.conclusion == "not shown"
+    assert "same score on every pair" not in delta.words
+
+
+def test_rounding_of_seed_averages_is_no_win():
+    """Over three seeds 1 - 2/3 and 1/3 - 2/3 cancel, though not in floats: the words are level."""
+    third = 1 / 3
+    delta = compared(*words(*[[(2 * third, 1.0), (2 * third, third)]] * 10))
+    assert (2 * third - third) != (1.0 - 2 * third)
+    assert (delta.wins, delta.losses, delta.ties) == (0, 0, 10)
+    assert delta.p == 1.0
+
+
+def test_rounding_of_seed_averages_is_no_variation():
+    """A gain of one seed in three everywhere has no variation to estimate from, whatever its last binary digit."""
+    scores = [(0.0, 1 / 3), (2 / 3, 1.0)]
+    delta = compared(*words(*[[scores[n % 2]] for n in range(10)]))
+    assert delta.method == "exact bound, no variation"
+    assert delta.high - delta.low > 0.5
+
+
+def test_items_that_one_arm_lacks_are_named():
+    """Only pairs count; what is missing on either side is named in the dataset's order, and counted in words."""
+    reference, candidate = arms(8, 0, 10)
+    order = {item: item for item in reference}
+    reference = {item: score for item, score in reference.items() if item != "i9"}
+    candidate = {item: score for item, score in candidate.items() if item not in ("i2", "i0")}
+    delta = compared(reference, candidate, {**order, "never": "never"})
+    assert delta.unpaired == ("i0", "i2", "i9")
+    assert (delta.n_pairs, delta.wins, delta.ties) == (15, 6, 9)
+    assert delta.delta == pytest.approx(6 / 15)
+    assert delta.words.endswith("; 3 unpaired")
+
+
+def test_no_pair_is_undefined():
+    """Arms that share no item have no difference, a reason, and no p to correct."""
+    delta = compared({"x": 1.0}, {"y": 0.0})
+    assert (delta.delta, delta.p, delta.p_adjusted, delta.unpaired) == (None, None, None, ("x", "y"))
+    assert delta.reason == "no item was scored in both arms"
+    assert delta.conclusion == "undefined"
+    assert delta.words == "b against a on quality/exact: undefined (no item was scored in both arms)"
+
+
+def test_identical_arms_are_identical_and_not_certain():
+    """The same score on every pair is said so; p is 1, and the interval is what ten pairs can exclude."""
+    delta = compared(*arms(0, 0, 6, 4))
+    reach = 1 - 0.025**0.1  # one end of a 95 % interval: 0.025 = (1 - reach)^10
+    assert (delta.delta, delta.p, delta.conclusion) == (0.0, 1.0, "identical")
+    assert (delta.low, delta.high) == pytest.approx((-reach, reach), rel=1e-12)
+    assert (delta.bound_low, delta.bound_high) == pytest.approx((-(1 - 0.05**0.1), 1 - 0.05**0.1), rel=1e-12)
+    assert delta.words.startswith("b and a gave the same score on every pair on quality/exact: 0.6 against 0.6")
+    assert delta.mde is None
+
+
+def test_equal_differences_have_an_interval_of_positive_width():
+    """Ten wins of ten are no certainty: a share of 1 - 0.025^(1/10) may be losses unseen, each worth 2 less."""
+    delta = compared(*arms(10, 0))
+    assert (delta.delta, delta.high) == (1.0, 1.0)
+    assert delta.low == pytest.approx(1 - 2 * (1 - 0.025**0.1), rel=1e-12)
+    assert delta.method == "exact bound, no variation"
+    assert delta.conclusion == "better"
+
+
+def test_no_variation_is_counted_in_clusters():
+    """Ten words of three items each, all alike, exclude what ten clusters exclude."""
+    delta = compared(*words(*[[LEVEL] * 3] * 10))
+    assert delta.high == pytest.approx(1 - 0.025**0.1, rel=1e-12)
+
+
+def test_words_that_differ_alike_have_an_interval_of_positive_width():
+    """One task in three won in every one of ten words: their means agree by luck, and the interval keeps its width."""
+    delta = compared(*words(*[[UP, LEVEL, LEVEL]] * 10))
+    reach = 1 - 0.025**0.1
+    assert delta.delta == pytest.approx(1 / 3)
+    # the unseen share may lie at -1, which is 4/3 below, or at 1, which is 2/3 above
+    assert (delta.low, delta.high) == pytest.approx((1 / 3 - reach * 4 / 3, 1 / 3 + reach * 2 / 3), rel=1e-9)
+
+
+def test_a_mean_without_variation_has_no_interval():
+    """Of a figure without a largest value, equal differences say nothing about others."""
+    delta = compared({f"i{n}": float(n) for n in range(8)}, {f"i{n}": n + 2.0 for n in range(8)}, measure=MEAN)
+    assert (delta.delta, delta.low, delta.bound_low, delta.method) == (2.0, None, None, None)
+    assert delta.p == pytest.approx(2 / 256)
+    assert delta.conclusion == "better"
+
+
+def test_one_cluster_is_one_observation():
+    """Items of one cluster exclude next to nothing of a rate and nothing of a mean: no mde, no bootstrap, p 1."""
+    reference, candidate, clusters = words([UP, LEVEL, UP])
+    delta = compared(reference, candidate, clusters)
+    assert delta.delta == pytest.approx(2 / 3)
+    assert (delta.low, delta.high) == pytest.approx((2 / 3 - 0.975 * 5 / 3, 2 / 3 + 0.975 / 3), rel=1e-9)
+    assert (delta.mde, delta.bootstrap_low, delta.p) == (None, None, 1.0)
+    assert delta.conclusion == "not shown"
+    assert compared(reference, candidate, clusters, MEAN).low is None
+
+
+def _times(n: int = 60) -> tuple[Scores, Scores]:
+    rng = np.random.default_rng(3)
+    reference = rng.lognormal(0.0, 0.5, n)
+    candidate = reference * rng.lognormal(-0.2, 0.3, n)
+    return {f"i{k}": float(x) for k, x in enumerate(reference)}, {f"i{k}": float(x) for k, x in enumerate(candidate)}
+
+
+def test_the_bootstrap_is_scipys_within_its_own_noise():
+    """10,000 resamples of the paired differences end where scipy's do, to two hundredths of the width's scale."""
+    reference, candidate = _times()
+    delta = compared(reference, candidate, measure=MEAN)
+    differences = np.array([candidate[item] - reference[item] for item in reference])
+    said = scipy_stats.bootstrap((differences,), np.mean, method="percentile", rng=np.random.default_rng(0))
+    assert (delta.bootstrap_low, delta.bootstrap_high) == pytest.approx(tuple(said.confidence_interval), abs=0.02)
+    assert (delta.low, delta.high) == pytest.approx(tuple(said.confidence_interval), abs=0.03)
+
+
+@pytest.mark.parametrize("measure", [MEAN, MEDIAN], ids=["mean", "median"])
+def test_the_bootstrap_depends_on_the_seed_and_on_no_order(measure: Measure):
+    """The same seed gives the same ends however items and answers are ordered; another seed gives others."""
+    reference, candidate = _times(40)
+    clusters = {item: f"c{int(item[1:]) // 2}" for item in reference}
+    paired = replace(PAIRED, resamples=1000)
+    first = compared(reference, candidate, clusters, measure, paired=paired)
+    mixed = random.Random(5).sample(sorted(reference), len(reference))
+    again = compared(
+        {item: reference[item] for item in mixed},
+        {item: candidate[item] for item in reversed(mixed)},
+        {item: clusters[item] for item in mixed},
+        measure,
+        paired=paired,
+    )
+    other = compared(reference, candidate, clusters, measure, seed=1, paired=paired)
+    assert first == again
+    assert first.bootstrap_low is not None
+    assert (other.bootstrap_low, other.bootstrap_high) != (first.bootstrap_low, first.bootstrap_high)
+    assert other.delta == first.delta
+
+
+def test_the_bootstrap_resamples_clusters():
+    """Words that stand or fall together move more than their items would apart."""
+    reference, candidate, clusters = words(*[[UP] * 3] * 6, *[[DOWN] * 3] * 3, *[[LEVEL] * 3] * 11)
+    together, apart = compared(reference, candidate, clusters), compared(reference, candidate)
+    assert together.bootstrap_low < apart.bootstrap_low < apart.bootstrap_high < together.bootstrap_high
+
+
+def test_a_cluster_drawn_brings_all_its_items():
+    """Of six words with five items won and fourteen with one level, the bootstrap is of the mean over items."""
+    delta = compared(*words(*[[UP] * 5] * 6, *[[LEVEL]] * 14))
+    totals, sizes = np.array([5.0] * 6 + [0.0] * 14), np.array([5] * 6 + [1] * 14)
+    drawn = np.random.default_rng(0).integers(0, 20, (20_000, 20))
+    said = np.quantile(totals[drawn].sum(axis=1) / sizes[drawn].sum(axis=1), [0.025, 0.975])
+    assert (delta.bootstrap_low, delta.bootstrap_high) == pytest.approx(tuple(said), abs=0.02)
+
+
+def test_a_percentile_rests_on_the_bootstrap():
+    """A median is no mean: its delta is of the two medians, its interval the bootstrap's, and no t bound is claimed."""
+    reference, candidate = _times()
+    delta = compared(reference, candidate, measure=MEDIAN, paired=replace(PAIRED, resamples=2000))
+    before, after = np.median(list(reference.values())), np.median(list(candidate.values()))
+    assert delta.delta == pytest.approx(after - before, rel=1e-12)
+    assert (delta.low, delta.high) == (delta.bootstrap_low, delta.bootstrap_high)
+    assert delta.method == "percentile bootstrap"
+    assert (delta.bound_low, delta.bound_high, delta.mde) == (None, None, None)
+    both = np.array([[reference[item], candidate[item]] for item in reference])
+    drawn = np.random.default_rng(0).integers(0, 60, (4000, 60))
+    medians = np.median(both[drawn], axis=1)
+    said = np.quantile(medians[:, 1] - medians[:, 0], [0.025, 0.975])
+    assert (delta.low, delta.high) == pytest.approx(tuple(said), abs=0.05)
+
+
+def test_an_undefined_side_is_undefined():
+    """A p95 of 19 pairs has no value, so its difference has none; the reason is the percentile's own."""
+    reference, candidate = _times(19)
+    measure = replace(MEDIAN, value=Percentile(95).value)
+    delta = compared(reference, candidate, measure=measure)
+    assert (delta.delta, delta.reason, delta.n_pairs) == (None, "p95 needs n >= 20, has 19", 19)
+    assert delta.words == "b against a on quality/exact: undefined (p95 needs n >= 20, has 19)"
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_a_value_that_is_not_finite_is_undefined(value: float):
+    """A metric whose value is no number gives no delta, and none that JSON could not hold."""
+    delta = compared(*arms(3, 1), measure=replace(MEAN, value=lambda stack: value))
+    assert (delta.delta, delta.reason) == (None, "non-finite result")
+
+
+def test_a_division_by_zero_is_undefined():
+    """A ratio over nothing is undefined with a reason, not a crash after the run."""
+    delta = compared(*arms(3, 1), measure=replace(MEAN, value=lambda stack: 1 / 0))
+    assert (delta.delta, delta.conclusion) == (None, "undefined")
+    assert "division" in (delta.reason or "")
+
+
+def test_less_can_be_better():
+    """A fall of a figure of which less is better is `better`, in words too; a rise is `worse`."""
+    measure = replace(MEAN, higher_is_better=False)
+    reference = {f"i{n}": 2.0 + n for n in range(9)}
+    faster = {f"i{n}": 1.0 + 0.9 * n for n in range(9)}
+    delta = compared(reference, faster, measure=measure)
+    assert (delta.conclusion, delta.wins, delta.losses) == ("better", 0, 9)
+    assert delta.words.startswith("b is better than a on quality/exact: 4.6 against 6; -1.4 [")
+    assert compared(faster, reference, measure=measure).conclusion == "worse"
+
+
+def test_signs_against_the_mean_show_nothing():
+    """Twenty small wins against one loss that outweighs them: the test and the mean disagree, so neither is claimed."""
+    reference = {f"i{n}": 1.0 for n in range(21)}
+    candidate = {**{f"i{n}": 1.01 for n in range(20)}, "i20": 0.0}
+    delta = compared(reference, candidate, measure=MEAN)
+    assert delta.p == pytest.approx(2 * 22 / 2**21)
+    assert delta.delta == pytest.approx(-0.8 / 21)
+    assert delta.conclusion == "not shown"
+
+
+def test_the_family_is_corrected_by_holm():
+    """p 0.01, 0.04 and 0.03 become 0.03, 0.06 and 0.06 (times 3, 2, 1, never falling); an undefined one is no part."""
+    p = {"x": 0.01, "y": 0.04, "z": 0.03}
+    deltas = {
+        ("c", name): (PAIRED, Delta(0.5, p=value, p_items=value, wins=9, losses=1, n_pairs=10, n_clusters=10))
+        for name, value in p.items()
+    }
+    deltas["c", "none"] = (PAIRED, Delta(None, reason="the driver was saturated"))
+    concluded = conclude(deltas)
+    assert [concluded["c", name].p_adjusted for name in "xyz"] == pytest.approx([0.03, 0.06, 0.06])
+    assert [concluded["c", name].conclusion for name in "xyz"] == ["better", "not shown", "not shown"]
+    assert [concluded["c", name].p for name in "xyz"] == [0.01, 0.04, 0.03]
+    assert concluded["c", "none"].p_adjusted is None
+    assert list(concluded) == list(deltas)
+    assert "p = 0.04 (Holm 0.06, over items 0.04)" in concluded["c", "y"].words
+
+
+def test_families_of_one_and_none():
+    """A single p stays as it is; nothing to correct gives nothing."""
+    assert compared(*arms(8, 0)).p_adjusted == pytest.approx(2 / 256)
+    assert conclude({}) == {}
+
+
+def test_the_smallest_difference_that_could_be_shown():
+    """It is the one at which statsmodels gives the paired t-test 80 % power, over items."""
+    delta = compared(*arms(5, 3, 30, 22))
+    sd = np.std([1.0] * 5 + [-1.0] * 3 + [0.0] * 52, ddof=1)
+    # one-sided at 0.025: a rejection on the wrong side shows nothing
+    effect = TTestPower().solve_power(nobs=60, alpha=0.025, power=0.8, alternative="larger")
+    assert delta.mde == pytest.approx(effect * sd, rel=1e-6)
+    assert delta.conclusion == "not shown"
+    assert f"this run could have shown {effect * sd:.3g}" in delta.words
+
+
+def test_what_could_be_shown_counts_words():
+    """With clusters it is the power of 20 words, at the power asked for."""
+    reference, candidate, clusters = words(*[[UP] * 3] * 4, *[[DOWN] * 3] * 2, *[[LEVEL] * 3] * 14)
+    delta = compared(reference, candidate, clusters, paired=replace(PAIRED, power=0.9))
+    sd = np.std([1.0] * 4 + [-1.0] * 2 + [0.0] * 14, ddof=1)
+    effect = TTestPower().solve_power(nobs=20, alpha=0.025, power=0.9, alternative="larger")
+    assert delta.mde == pytest.approx(effect * sd, rel=1e-6)
+
+
+def test_what_is_shown_needs_no_power():
+    """Words give what could have been shown only where nothing was."""
+    assert "could have shown" not in compared(*arms(12, 3, 30, 15)).words
+
+
+def test_many_items_are_compared_in_good_time():
+    """5,000 items, each its own cluster, are compared without a pass over all items per cluster."""
+    rng = np.random.default_rng(0)
+    reference = {f"i{n}": float(x) for n, x in enumerate(rng.integers(0, 2, 5000))}
+    candidate = {f"i{n}": float(x) for n, x in enumerate(rng.integers(0, 2, 5000))}
+    delta = compared(reference, candidate)
+    assert delta.n_clusters == 5000
+    assert delta.wins == sum(candidate[item] > reference[item] for item in reference)
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"candidate": "a"}, "reference and candidate are both a"),
+        ({"figures": ()}, "name at least one, each once"),
+        ({"figures": ("x", "x")}, "name at least one, each once"),
+        ({"level": 0.5}, "level is 0.5"),
+        ({"level": 1.0}, "level is 1.0"),
+        ({"level": math.nan}, "level is nan"),
+        ({"power": 0.0}, "power 0.0"),
+        ({"power": 1.0}, "power 1.0"),
+        ({"resamples": 999}, "resamples is 999; give at least 1000"),
+    ],
+)
+def test_settings_that_cannot_be_meant_are_refused(settings: Mapping[str, Any], said: str):
+    """Two names of one arm, no figure, and levels or counts out of range are refused."""
+    with pytest.raises(ValueError, match=said):
+        replace(PAIRED, **settings)

@@ -150,7 +150,8 @@ def _help(options: Options) -> int:
 def _run(overrides: list[str], options: Options) -> int:
     """The whole flow of one experiment."""
     from evalflow.runner.build import Faults
-    from evalflow.runner.compose import blamed, compose_config
+    from evalflow.runner.compose import compose_config
+    from evalflow.runner.origin import blamed
     from evalflow.runner.plan import build_plan
 
     faults = Faults()
@@ -229,9 +230,9 @@ def _track(
 def _score(words: list[str], options: Options) -> int:
     """`evalflow score RUN`: the same scoring over stored rows."""
     from evalflow.dataset.protocol import Selection
-    from evalflow.runner.compose import from_yaml
     from evalflow.runner.journal import find_run, load_run
     from evalflow.runner.plan import build_plan
+    from evalflow.runner.stored_config import from_yaml
 
     if len(words) != 1:
         raise UsageError("evalflow score: it takes one run; give its folder or id")
@@ -259,7 +260,7 @@ def _ui(words: list[str], options: Options) -> int:  # noqa: ARG001 - every comm
 
 def _sweep(overrides: list[str], options: Options) -> int:
     """One job per combination; a job never exits the process, and the worst of their codes is the sweep's."""
-    from evalflow.runner.compose import expand_sweep
+    from evalflow.runner.sweep import expand_sweep
 
     codes = []
     for job in expand_sweep(overrides, options.folders):
@@ -270,7 +271,7 @@ def _sweep(overrides: list[str], options: Options) -> int:
 
 def _hydra(words: list[str], options: Options) -> int:
     """Hydra's own views of the config; its exits all mean that the command line was wrong."""
-    from evalflow.runner.compose import hydra_view
+    from evalflow.runner.hydra_view import hydra_view
 
     return ExitCode.PASS if hydra_view(words, options.folders) else ExitCode.USAGE
 

@@ -90,5 +90,9 @@ class ModelError(EvalflowError):
     """A model could not be started or could not answer."""
 
 
+class MetricError(EvalflowError):
+    """A metric could not compute its statistics; the rows are on disk and can be scored again."""
+
+
 class TrackingError(EvalflowError):
     """The tracking store could not be reached or written; results are on disk."""

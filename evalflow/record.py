@@ -41,8 +41,8 @@ class Item:
 
     @property
     def dependence(self) -> str:
-        """The cluster, or the item itself where it declares none."""
-        return self.cluster or self.id
+        """The cluster, or the item itself where it declares none (marked, for an id may be a cluster's name)."""
+        return self.cluster or f"\0{self.id}"
 
 
 @dataclass(frozen=True)
@@ -165,8 +165,8 @@ class Row:
 
     @property
     def dependence(self) -> str:
-        """The cluster, or the item itself where it declares none."""
-        return self.cluster or self.item_id
+        """The cluster, or the item itself where it declares none (marked, for an id may be a cluster's name)."""
+        return self.cluster or f"\0{self.item_id}"
 
 
 @dataclass(frozen=True)

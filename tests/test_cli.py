@@ -176,12 +176,21 @@ def test_debug_shows_the_traceback(cli: Cli, experiment: Experiment) -> None:
 
 
 def test_a_defect_is_no_failed_gate(cli: Cli, experiment: Experiment) -> None:
-    """A metric that raises ends in code 3 and one line, since Python's own 1 would mean that a gate failed."""
+    """A metric that raises ends in code 3 and one line that names it; Python's own 1 would mean that a gate failed."""
     ran = cli(*experiment(metrics={"m": {"_target_": "tests.stand_ins.Broken"}}, gates={}))
     assert ran.code == 3
-    assert ran.faults == [
-        "evalflow: KeyError: 'score'; a defect of evalflow or of a class of yours, which --debug shows"
-    ]
+    assert ran.faults == ["evalflow: metrics.m: KeyError: 'score' on item 'a'; mend the metric and score the run again"]
+    assert len(ran.rows) == 6
+
+
+def test_what_nobody_foresaw_is_one_line_and_code_3(
+    cli: Cli, experiment: Experiment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A defect anywhere in a run is said in one line, and its rows are kept."""
+    monkeypatch.setattr("evalflow.runner.judge.judge", lambda scores: 1 // 0)
+    ran = cli(*experiment())
+    assert ran.code == 3
+    assert len(ran.faults) == 1 and ran.faults[0].startswith("evalflow: ZeroDivisionError: ")
     assert len(ran.rows) == 6
 
 

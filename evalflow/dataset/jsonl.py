@@ -70,6 +70,8 @@ class Jsonl:
         # a true or false has no text of its own: Python would make it True
         if named["target"] is not None and type(named["target"]) not in (str, int, float):
             raise DataError(f"{where}: the target is {type(named['target']).__name__}; give a text")
+        if named["id"] == "":
+            raise DataError(f"{where}: the id is empty; give it one, or none to have it derived")
         return Item(
             id=str(named["id"]) if named["id"] is not None else digest(line)[:16],
             prompt=fill(self.prompt, values),

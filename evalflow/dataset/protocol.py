@@ -26,7 +26,7 @@ class Dataset(Protocol):
 
 @dataclass(frozen=True)
 class Shard:
-    """Part `index` (from 0) of `of` equal parts, dealt round-robin so that every part sees every kind."""
+    """Part `index` (from 0) of `of` parts, items dealt round-robin."""
 
     index: int
     of: int

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import ClassVar
 
 from evalflow.metric.protocol import Answer, Metric
@@ -39,17 +38,22 @@ class TruncatedShare(Rate):
 
 @dataclass(frozen=True)
 class Coverage(Rate):
-    """The share of planned rows that every quality metric scored."""
+    """The share of planned rows that have an answer which every metric of `of` scored."""
 
     figure: ClassVar[str | None] = "n/coverage"
+    of: tuple[str, ...] = ()
 
     def stats(self, unit: Answer) -> tuple[float, ...] | None:
-        """`(1,)` where no metric before this one excluded the row and it has an answer."""
-        scored = unit.row.status != "error" and all(stats is not None for stats in unit.row.stats.values())
+        """`(1,)` for a row that all of them scored, else `(0,)`."""
+        scored = unit.row.status != "error" and all(unit.row.stats.get(key) is not None for key in self.of)
         return (float(scored),)
 
 
-HEALTH: Mapping[str, Metric] = MappingProxyType(
-    {"coverage": Coverage(), "error_share": ErrorShare(), "truncated_share": TruncatedShare()}
-)
-"""Computed after the quality metrics, coverage first: it reads what those excluded."""
+NAMES = ("coverage", "error_share", "truncated_share")
+"""Keys that no metric of an experiment may take."""
+
+
+def health(metrics: Mapping[str, Metric]) -> dict[str, Metric]:
+    """The metrics that every run adds to its own; coverage is of the quality metrics, which name no figure."""
+    quality = tuple(key for key, metric in metrics.items() if metric.grain == "row" and metric.figure is None)
+    return {"coverage": Coverage(quality), "error_share": ErrorShare(), "truncated_share": TruncatedShare()}

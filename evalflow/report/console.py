@@ -117,5 +117,5 @@ def shown(figure: Mapping[str, Any] | None) -> str:
 def number(value: float) -> str:
     """Whole numbers and those from 100 in whole, smaller ones to three decimals, very small ones to three digits."""
     if value == int(value) or abs(value) >= 100:
-        return f"{value:,.0f}"
+        return f"{value + 0.0:,.0f}"  # a negative zero is a zero
     return f"{value:.3f}" if abs(value) >= 0.01 else f"{value:.3g}"

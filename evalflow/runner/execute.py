@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from evalflow.errors import ModelError
+from evalflow.model.protocol import Model
 from evalflow.record import Completion, Probe, Request, Row, RowError, Status, Times, to_json
 from evalflow.runner.journal import ArmTrace, Journal, now_iso
-from evalflow.runner.plan import Plan, PlannedArm
+from evalflow.runner.parts import PlannedArm
+from evalflow.runner.plan import Plan
 from evalflow.runner.walk import Step, walk
 from evalflow.runner.watch import Watch
 
@@ -28,38 +31,35 @@ class Progress(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class Executed:
-    """What running gave besides the rows, which are in the journal."""
-
-    probes: tuple[Probe, ...]
-    traces: dict[str, ArmTrace]
-
-
-async def execute(plan: Plan, journal: Journal, progress: Progress) -> Executed:
-    """Run the arms one after another in the plan's order, journalling rows as they complete."""
+async def execute(plan: Plan, journal: Journal, progress: Progress) -> None:
+    """Run the arms one after another in the plan's order; all that they give is in the journal."""
     probes: list[Probe] = []
     traces: dict[str, ArmTrace] = {}
     for order, planned in enumerate(plan.arms.values()):
         progress.arm(planned.name, len(planned.arm.seeds) * len(plan.items))
-        started = now_iso()
+        trace = ArmTrace(order, now_iso())
         try:
-            await planned.model.start()
-        except Exception as fault:  # noqa: BLE001 - a model is foreign code, and its failure is the arm's, not the run's
-            traces[planned.name] = ArmTrace(order, started, unavailable=_said(fault))
-            continue
-        try:
-            probes += await _measure(planned, plan)
-            driver = await _answer(planned, plan, journal, progress)
-            traces[planned.name] = ArmTrace(order, started, driver, dict(planned.model.facts()))
-        except ModelError as fault:  # measuring failed; an answer's failure is its row's
-            traces[planned.name] = ArmTrace(order, started, unavailable=str(fault))
+            measured, driver = await _run(planned, plan, journal, progress)
+            probes += measured
+            trace = replace(trace, driver=driver, facts=_facts(planned.model))
+        except ModelError as fault:  # it could not start or be measured; an answer's failure is its row's
+            trace = replace(trace, unavailable=str(fault))
         finally:
-            await planned.model.close()
+            closing = await _close(planned.model)
+        traces[planned.name] = replace(trace, facts={**trace.facts, **closing})
         journal.write_probes(probes)
         journal.write_traces(traces)
-    journal.write_traces(traces)
-    return Executed(tuple(probes), traces)
+
+
+async def _run(
+    planned: PlannedArm, plan: Plan, journal: Journal, progress: Progress
+) -> tuple[list[Probe], dict[str, Any]]:
+    """One arm from its start to its last answer: what was measured, and what the driver saw of itself."""
+    try:
+        await planned.model.start()
+    except Exception as fault:
+        raise ModelError(_said(fault)) from fault
+    return await _measure(planned, plan), await _answer(planned, plan, journal, progress)
 
 
 async def _measure(planned: PlannedArm, plan: Plan) -> list[Probe]:
@@ -68,11 +68,30 @@ async def _measure(planned: PlannedArm, plan: Plan) -> list[Probe]:
     measured = []
     for name in wanted:
         try:
-            repeats = await planned.model.measure(name)
+            found = [Probe(planned.name, name, dict(v)) for v in await planned.model.measure(name) or ()]
+            for probe in found:
+                to_json(probe)  # what cannot be stored was not measured
         except Exception as fault:
             raise ModelError(f"measuring {name}: {_said(fault)}") from fault
-        measured += [Probe(planned.name, name, dict(values)) for values in repeats or ()]
+        measured += found
     return measured
+
+
+def _facts(model: Model) -> dict[str, Any]:
+    """What the model says about itself; that it cannot say so is a fact too, and costs no answer."""
+    try:
+        facts: dict[str, Any] = json.loads(json.dumps(dict(model.facts()), allow_nan=False))
+    except Exception as fault:  # noqa: BLE001 - a model is foreign code
+        return {"facts_failed": _said(fault)}
+    return facts
+
+
+async def _close(model: Model) -> dict[str, Any]:
+    try:
+        await model.close()
+    except Exception as fault:  # noqa: BLE001 - a model is foreign code, and its answers are in the journal
+        return {"close_failed": _said(fault)}
+    return {}
 
 
 async def _answer(planned: PlannedArm, plan: Plan, journal: Journal, progress: Progress) -> dict[str, Any]:

@@ -120,8 +120,8 @@ class Journal:
         self.write_text("run.json", _json(self.state))
 
 
-def open_run(outputs: Path, experiment: str, config_hash: str, resume_key: str) -> Journal:
-    """A new run's journal, its folder made and marked as running.
+def open_run(outputs: Path, experiment: str, config_hash: str, facts: Mapping[str, Any]) -> Journal:
+    """A new run's journal, its folder made and marked as running. `facts` are kept with its state.
 
     Raises:
         OutputError: the folder cannot be made or written.
@@ -142,7 +142,7 @@ def open_run(outputs: Path, experiment: str, config_hash: str, resume_key: str) 
         "schema_version": SCHEMA_VERSION,
         "run_id": run_id,
         "experiment": experiment,
-        "resume_key": resume_key,
+        **facts,
         "state": "running",
         "started": now_iso(),
         "finished": None,
@@ -150,6 +150,7 @@ def open_run(outputs: Path, experiment: str, config_hash: str, resume_key: str) 
     }
     journal = Journal(parent / run_id, state)
     journal.write_text("run.json", _json(state))
+    journal.write_traces({})
     return journal
 
 

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from evalflow.errors import MetricError
 from evalflow.metric.protocol import Answer, Metric, Reading, Repeats, Stack
 from evalflow.metric.rate import Rate
 from evalflow.numeric.undefined import Undefined
 from evalflow.record import Figure, Item, Probe, Row
 from evalflow.runner.journal import ArmTrace
-from evalflow.runner.plan import Plan, PlannedArm
+from evalflow.runner.parts import PlannedArm
+from evalflow.runner.plan import Plan
 
 LEVEL = 0.95
 Stats = tuple[float, ...]
@@ -77,11 +81,11 @@ class Scores:
     ) -> dict[str, Figure]:
         """Every figure of an arm, over the rows that match `where`, under some of its seeds or all."""
         scored = self.arms[arm]
-        return {
-            figure: value
-            for key, metric in self.plan.metrics.items()
-            for figure, value in _figures(key, metric, scored, where or {}, seeds or scored.planned.arm.seeds).items()
-        }
+        found: dict[str, Figure] = {}
+        for key, metric in self.plan.metrics.items():
+            with _blamed(f"metrics.{key}"):
+                found |= _figures(key, metric, scored, where or {}, seeds or scored.planned.arm.seeds)
+        return found
 
     def item_stats(self, arm: str, key: str) -> dict[str, Stats]:
         """Item id -> the arm's statistics under a metric over rows, its seeds averaged."""
@@ -129,16 +133,38 @@ def _scored(metrics: Mapping[str, Metric], answer: Answer) -> Row:
     for key, metric in metrics.items():
         if metric.grain != "row":
             continue
-        stats = metric.stats(answer)
+        stats, detail = _computed(key, metric, answer)
         if stats is not None and not all(math.isfinite(number) for number in stats):
             stats = None  # NaN is no statistic: the row is excluded, and counted
         row = replace(
             answer.row,
             stats={**answer.row.stats, key: stats},
-            detail={**answer.row.detail, key: metric.detail(answer)},
+            detail={**answer.row.detail, key: detail},
         )
         answer = Answer(answer.item, row)
     return answer.row
+
+
+def _computed(key: str, metric: Metric, unit: Answer) -> tuple[Stats | None, Mapping[str, object]]:
+    """A row's statistics and why it got them."""
+    with _blamed(f"metrics.{key}", f" on item {unit.item.id!r}"):
+        detail = metric.detail(unit)
+        json.dumps(dict(detail), allow_nan=False)  # a detail is kept in the run's folder
+        return metric.stats(unit), detail
+
+
+@contextmanager
+def _blamed(where: str, on: str = "") -> Iterator[None]:
+    """Name the metric, which may be the user's, when it raises.
+
+    Raises:
+        MetricError: instead of whatever was raised.
+    """
+    try:
+        yield
+    except Exception as fault:
+        said = f"{type(fault).__name__}: {fault}"
+        raise MetricError(f"{where}: {said}{on}; mend the metric and score the run again") from fault
 
 
 def _figures(

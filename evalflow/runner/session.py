@@ -6,11 +6,11 @@ import asyncio
 from pathlib import Path
 
 from evalflow.record import digest
-from evalflow.runner.compose import to_yaml
 from evalflow.runner.execute import Progress, execute
 from evalflow.runner.instrument import environment
 from evalflow.runner.journal import StoredRun, load_run, open_run
 from evalflow.runner.plan import Plan
+from evalflow.runner.stored_config import to_yaml
 
 
 def carry_out(plan: Plan, progress: Progress) -> StoredRun:
@@ -21,8 +21,8 @@ def carry_out(plan: Plan, progress: Progress) -> StoredRun:
         KeyboardInterrupt: the user stopped it; the rows so far are on disk and the run is marked interrupted.
     """
     outputs = Path(plan.runner.outputs)
-    journal = open_run(outputs, plan.name, digest(dict(plan.config)), plan.resume_key())
-    journal.state |= {"part": plan.selection.part, "environment": environment()}
+    facts = {"resume_key": plan.resume_key(), "part": plan.selection.part, "environment": environment()}
+    journal = open_run(outputs, plan.name, digest(dict(plan.config)), facts)
     journal.write_text("config.yaml", to_yaml(plan.config))
     journal.write_items(plan.items)
     try:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from evalflow.numeric.seed import derive_seed
 from evalflow.record import Item, Request, digest
-from evalflow.runner.plan import PlannedArm
+from evalflow.runner.parts import PlannedArm
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,9 @@ def walk(planned: PlannedArm, items: Sequence[Item], root_seed: int, salt: str) 
 
     A cold or isolated arm takes the dataset in its order. A warm one goes group by group, in order of first
     appearance: one call with the group's exact shared prefix, then that group's own items, so that no other group's
-    call comes between. The sampling seed depends on the root seed, the item and the arm's seed alone, so no order
-    can change a row. `salt` is the run's own: what an earlier run cached is nothing to this one.
+    call comes between. A group of one shares nothing, and to warm it with its own question would flatter it.
+    The sampling seed depends on the root seed, the item and the arm's seed alone, so no order can change a row.
+    `salt` is the run's own: what an earlier run cached is nothing to this one.
     """
     for seed in planned.arm.seeds:
         if planned.arm.cache != "warm":
@@ -41,7 +42,7 @@ def walk(planned: PlannedArm, items: Sequence[Item], root_seed: int, salt: str) 
             continue
         for members in _groups(items):
             steps = [_step(planned, item, seed, root_seed, salt) for item in members]
-            prefix = _shared_prefix([step.request.prompt for step in steps])
+            prefix = _shared_prefix([step.request.prompt for step in steps]) if len(steps) > 1 else ""
             once = replace(steps[0].request.decoding, max_tokens=1)
             yield Block(replace(steps[0].request, prompt=prefix, decoding=once) if prefix else None, steps)
 

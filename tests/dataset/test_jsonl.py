@@ -65,7 +65,7 @@ def test_absent_groups_are_empty(written):
     """A line without kind, cluster, prefix group or target has none, and depends on itself alone."""
     (item,) = collect(written('{"id": "a", "input": "x", "kind": null}'))
     assert (item.kind, item.cluster, item.prefix_group, item.target) == ("", "", "", None)
-    assert item.dependence == "a"
+    assert item.dependence == Item("a", "").dependence
 
 
 def test_derived_ids_depend_on_content_alone(written):

@@ -2,8 +2,12 @@
 
 import pytest
 
-from evalflow.metric.health import HEALTH, Coverage, ErrorShare, TruncatedShare
+from evalflow.metric.cache_hit_share import CacheHitShare
+from evalflow.metric.exact_match import ExactMatch
+from evalflow.metric.health import Coverage, ErrorShare, TruncatedShare, health
+from evalflow.metric.latency import Ttft
 from evalflow.metric.protocol import figure_names
+from evalflow.metric.seed_sd import SeedSd
 from tests.metric.by_hand import answer
 
 
@@ -26,18 +30,25 @@ def test_a_cut_answer_is_one_that_ended_by_length(finish, score):
     [
         ("x", {"exact": (0.0,), "other": (1.0,)}, 1.0),
         ("x", {"exact": (0.0,), "other": None}, 0.0),
-        ("", {"exact": (0.0,)}, 1.0),
+        ("x", {"exact": (0.0,), "other": (1.0,), "ttft": None}, 1.0),
+        ("", {"exact": (0.0,), "other": (0.0,)}, 1.0),
         (None, {"exact": None}, 0.0),
         (None, {}, 0.0),
     ],
 )
-def test_a_row_is_covered_when_everything_scored_it(draft, stats, score):
-    """One metric that excludes the row, or an error, uncovers it; a wrong or empty answer does not."""
-    assert Coverage().stats(answer(draft, stats=stats)) == (score,)
+def test_a_row_is_covered_when_every_quality_metric_scored_it(draft, stats, score):
+    """One of them that excludes the row, or an error, uncovers it; a wrong or empty answer does not, nor an unknown time."""
+    assert Coverage(of=("exact", "other")).stats(answer(draft, stats=stats)) == (score,)
+
+
+def test_coverage_is_of_the_metrics_that_name_no_figure():
+    """What a seat does not report (cached tokens, times) is no hole in the answers' scoring."""
+    metrics = {"exact": ExactMatch(), "hit": CacheHitShare(), "ttft": Ttft(), "sd": SeedSd(of="exact")}
+    assert health(metrics)["coverage"] == Coverage(of=("exact",))
 
 
 def test_every_run_reports_three():
     """The names are fixed, coverage is read first and more of it is better."""
-    names = [name for key, metric in HEALTH.items() for name in figure_names(key, metric)]
+    names = [name for key, metric in health({}).items() for name in figure_names(key, metric)]
     assert names == ["n/coverage", "n/error_share", "n/truncated_share"]
-    assert [metric.higher_is_better for metric in HEALTH.values()] == [True, False, False]
+    assert [metric.higher_is_better for metric in health({}).values()] == [True, False, False]

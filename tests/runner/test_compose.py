@@ -8,8 +8,11 @@ import pytest
 
 from evalflow.errors import ConfigError, StoredRunError
 from evalflow.runner.build import Faults
-from evalflow.runner.compose import Composed, compose_config, expand_sweep, from_yaml, origin, to_yaml
+from evalflow.runner.compose import Composed, compose_config
 from evalflow.runner.experiments import experiments, shipped_folder
+from evalflow.runner.origin import origin
+from evalflow.runner.stored_config import from_yaml, to_yaml
+from evalflow.runner.sweep import expand_sweep
 
 
 def compose(*overrides: str) -> Composed:

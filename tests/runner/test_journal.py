@@ -22,7 +22,7 @@ from evalflow.runner.journal import (
 
 
 def opened(outputs: Path, experiment: str = "case", config_hash: str = "abcdef0123", key: str = "key") -> Journal:
-    return open_run(outputs, experiment, config_hash, key)
+    return open_run(outputs, experiment, config_hash, {"resume_key": key})
 
 
 def row(name: str = "a", **fields: Any) -> Row:

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from evalflow.dataset.protocol import Selection
-from evalflow.runner.plan import build_plan, overlay
+from evalflow.runner.parts import overlay
+from evalflow.runner.plan import build_plan
 from tests.conftest import ITEMS, config, faults_of, plan_of
 
 pytestmark = pytest.mark.usefixtures("home")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from evalflow.arm import Arm
 from evalflow.model.scripted import Scripted
 from evalflow.record import Decoding, Item
-from evalflow.runner.plan import PlannedArm
+from evalflow.runner.parts import PlannedArm
 from evalflow.runner.walk import Block, walk
 
 

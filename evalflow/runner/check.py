@@ -1,0 +1,120 @@
+"""Faults between parts: names that do not meet, figures that nobody produces, targets that are not there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from evalflow.comparison import Paired
+from evalflow.dataset.protocol import ITEM_KEYS, Selection
+from evalflow.gate import Gate
+from evalflow.metric.health import NAMES, health
+from evalflow.metric.protocol import Metric, figure_names
+from evalflow.runner.build import Faults, nearest
+from evalflow.runner.parts import Parts
+
+ROW_KEYS = (*ITEM_KEYS, "status", "finish_reason")
+"""What a gate's `where` may name."""
+CONDITIONS = ("concurrency", "cache", "greedy")
+"""What a gate's `when` may name."""
+
+
+def check(parts: Parts, selection: Selection | None, faults: Faults) -> None:
+    """Faults between parts: names that do not meet, figures that nobody produces, targets that are not there."""
+    if not parts.named["arms"]:
+        faults.add("arms", "there is none", "compose at least one, such as +arm@arms.one=greedy")
+    metrics = {**parts.metrics, **health(parts.metrics)}
+    for key in set(parts.metrics) & set(NAMES):
+        faults.add(f"metrics.{key}", "the name is taken by a figure that every run has", "choose another")
+    figures = _figures(metrics, faults)
+    for name, comparison in parts.comparisons.items():
+        _check_comparison(name, comparison, parts, metrics, figures, faults)
+    for name, gate in parts.gates.items():
+        _check_gate(name, gate, parts, metrics, figures, faults)
+    for key, metric in parts.metrics.items():
+        of = getattr(metric, "of", None)
+        if metric.grain == "item" and of is not None and of not in parts.named["metrics"]:
+            faults.add(f"metrics.{key}.of", f"there is no metric {of}", nearest(str(of), parts.named["metrics"]))
+        untargeted = [item.id for item in (selection.items if selection else ()) if item.target is None]
+        if metric.needs_target and untargeted:
+            said = f"{len(untargeted)} items have no target, {untargeted[0]!r} first"
+            faults.add(f"metrics.{key}", said, "give every item a target, or remove the metric")
+
+
+def owners(metrics: Mapping[str, Metric]) -> dict[str, tuple[str, str]]:
+    """Figure name -> (metric key, reading suffix), for every figure that the metrics produce."""
+    found = {}
+    for key, metric in metrics.items():
+        for name, suffix in zip(figure_names(key, metric), metric.readings(), strict=True):
+            found[name] = (key, suffix)
+    return found
+
+
+def _figures(metrics: Mapping[str, Metric], faults: Faults) -> dict[str, tuple[str, str]]:
+    by_name: dict[str, str] = {}
+    for key, metric in metrics.items():
+        for figure in figure_names(key, metric):
+            if figure in by_name:
+                faults.add(f"metrics.{key}", f"{figure} is also metrics.{by_name[figure]}'s", "keep one of the two")
+            by_name[figure] = key
+    return owners(metrics)
+
+
+def _check_comparison(
+    name: str,
+    comparison: Paired,
+    parts: Parts,
+    metrics: Mapping[str, Metric],
+    figures: Mapping[str, tuple[str, str]],
+    faults: Faults,
+) -> None:
+    where = f"comparisons.{name}"
+    for side in ("reference", "candidate"):
+        arm = getattr(comparison, side)
+        if arm not in parts.named["arms"]:
+            faults.add(f"{where}.{side}", f"there is no arm {arm}", nearest(arm, parts.named["arms"]))
+    for figure in comparison.figures:
+        if figure not in figures:
+            _unproduced(f"{where}.figures", figure, parts, figures, faults)
+        elif metrics[figures[figure][0]].grain != "row":
+            faults.add(f"{where}.figures", f"{figure} is not per item, so it cannot be paired", "name another figure")
+
+
+def _check_gate(
+    name: str,
+    gate: Gate,
+    parts: Parts,
+    metrics: Mapping[str, Metric],
+    figures: Mapping[str, tuple[str, str]],
+    faults: Faults,
+) -> None:
+    where = f"gates.{name}"
+    if gate.arm is not None and gate.arm not in parts.named["arms"]:
+        faults.add(f"{where}.arm", f"there is no arm {gate.arm}", nearest(gate.arm, parts.named["arms"]))
+    if gate.comparison is not None:
+        if gate.comparison not in parts.named["comparisons"]:
+            known = nearest(gate.comparison, parts.named["comparisons"])
+            faults.add(f"{where}.comparison", f"there is no comparison {gate.comparison}", known)
+        elif gate.comparison in parts.comparisons and gate.figure not in parts.comparisons[gate.comparison].figures:
+            known = nearest(gate.figure, parts.comparisons[gate.comparison].figures)
+            faults.add(f"{where}.figure", f"comparison {gate.comparison} does not compare {gate.figure}", known)
+    elif gate.figure not in figures:
+        _unproduced(f"{where}.figure", gate.figure, parts, figures, faults)
+    elif gate.count and metrics[figures[gate.figure][0]].measured_in != "share":
+        faults.add(f"{where}.count", f"{gate.figure} is no share, so it has no count", "drop count")
+    elif gate.where and metrics[figures[gate.figure][0]].grain == "probe":
+        faults.add(f"{where}.where", f"{gate.figure} is not of rows, so none can be chosen", "drop where")
+    for key in gate.where:
+        if key not in ROW_KEYS:
+            faults.add(f"{where}.where.{key}", "rows have no such key", nearest(str(key), ROW_KEYS))
+    for key in gate.when:
+        if key not in CONDITIONS:
+            faults.add(f"{where}.when.{key}", "arms have no such condition", nearest(str(key), CONDITIONS))
+
+
+def _unproduced(where: str, figure: str, parts: Parts, figures: Mapping[str, Any], faults: Faults) -> None:
+    """A figure that nobody produces, unless a metric that could not be built may be the one that would."""
+    unbuilt = parts.named["metrics"] - set(parts.metrics)
+    group, _, key = figure.partition("/")
+    if not unbuilt or (group == "quality" and key.split("/")[0] not in unbuilt):
+        faults.add(where, f"no metric produces {figure}", nearest(figure, figures))

@@ -1,0 +1,175 @@
+"""The typed parts of a config, each built and fitted to its place; what cannot be built is a fault."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from evalflow.arm import Arm
+from evalflow.comparison import Paired
+from evalflow.dataset.protocol import Dataset, Shard
+from evalflow.gate import Gate
+from evalflow.metric.protocol import Metric
+from evalflow.model.protocol import Model
+from evalflow.record import Decoding
+from evalflow.runner.build import Builder, Faults
+from evalflow.runner.settings import Runner
+
+PROTOCOLS: Mapping[str, type | tuple[str, ...]] = {
+    "arms": Arm,
+    "metrics": Metric,
+    "comparisons": Paired,
+    "gates": Gate,
+    "decoding": Decoding,
+    "runner": Runner,
+    "dataset": ("name", "items"),
+    "model": ("identity", "start", "complete", "measure", "facts", "close"),
+    "tracking": ("log",),
+}
+"""What each part must be (a class), or must have."""
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """The keys of a composed config; the nodes below them are typed one by one."""
+
+    name: str
+    dataset: Any
+    model: Any
+    decoding: Any
+    runner: Any
+    tracking: Any = None
+    description: str = ""
+    seed: int = 0
+    concurrency: int = 1
+    limit: int | None = None
+    where: Mapping[str, Any] = field(default_factory=dict)
+    shard: Shard | None = None
+    resume: str | None = None
+    dry_run: bool = False
+    arms: Mapping[str, Any] = field(default_factory=dict)
+    metrics: Mapping[str, Any] = field(default_factory=dict)
+    comparisons: Mapping[str, Any] = field(default_factory=dict)
+    gates: Mapping[str, Any] = field(default_factory=dict)
+    limits: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.name.strip() or set(self.name) & set("/\\:\0") or self.name.startswith("."):
+            raise ValueError(f"name is {self.name!r}; give one that can name a folder")
+        if self.concurrency < 1 or (self.limit is not None and self.limit < 1):
+            raise ValueError(f"concurrency is {self.concurrency}, limit {self.limit}; give at least 1")
+
+
+@dataclass(frozen=True)
+class PlannedArm:
+    """An arm with its own model and decoding, the overlays applied."""
+
+    name: str
+    arm: Arm
+    model: Model
+    decoding: Decoding
+
+    def conditions(self) -> dict[str, Any]:
+        """What the arm ran under, as the report and the instrument carry it."""
+        return {
+            "model": dict(self.model.identity()),
+            "decoding": asdict(self.decoding),
+            "greedy": self.decoding.greedy,
+            "seeds": list(self.arm.seeds),
+            "concurrency": self.arm.concurrency,
+            "cache": self.arm.cache,
+            "control": self.arm.control,
+            "optional": self.arm.optional,
+        }
+
+
+class Parts:
+    """The typed parts of a config; one that could not be built is absent, and its fault noted."""
+
+    def __init__(self, builder: Builder, config: Mapping[str, Any]) -> None:
+        self.builder = builder
+        self.dataset: Dataset | None = self._one(config, "dataset")
+        self.runner: Runner | None = self._one(config, "runner")
+        self.tracking = self._one(config, "tracking") if config.get("tracking") is not None else None
+        self.metrics: dict[str, Metric] = self._many(config, "metrics")
+        self.comparisons: dict[str, Paired] = self._many(config, "comparisons")
+        self.gates: dict[str, Gate] = self._many(config, "gates")
+        self.named = {kind: set(_mapping(config.get(kind))) for kind in ("arms", "metrics", "comparisons", "gates")}
+        self.arms: dict[str, PlannedArm] = {}
+        for name, node in _mapping(config.get("arms")).items():
+            planned = self._arm(str(name), node, config)
+            if planned is not None:
+                self.arms[str(name)] = planned
+
+    def _one(self, config: Mapping[str, Any], key: str) -> Any | None:
+        part = self.builder.build(config[key], key) if key in config else None
+        return part if part is None or self._fits(part, key, key) else None
+
+    def _fits(self, part: Any, kind: str, where: str) -> bool:
+        """Whether an object is what its place needs: any class may stand there that has the parts of the protocol."""
+        wanted = PROTOCOLS[kind]
+        if isinstance(wanted, type):
+            fits, todo = isinstance(part, wanted), f"derive it from {wanted.__module__}.{wanted.__qualname__}"
+        else:
+            absent = [name for name in wanted if not hasattr(part, name)]
+            fits, todo = not absent, f"give it {', '.join(absent)}"
+        if not fits:
+            self.builder.faults.add(where, f"{type(part).__qualname__} is no {kind.removesuffix('s')}", todo)
+        return fits
+
+    def _many(self, config: Mapping[str, Any], key: str) -> dict[str, Any]:
+        default = {"gates": "evalflow.gate.Gate", "comparisons": "evalflow.comparison.Paired"}.get(key)
+        built = {}
+        if "_target_" in _mapping(config.get(key)):
+            self.builder.faults.add(key, "it is one part, not parts by name", f"compose +{key[:-1]}@{key}.NAME=OPTION")
+            return {}
+        for name, node in _mapping(config.get(key)).items():
+            whole = {"_target_": default, **node} if default and isinstance(node, Mapping) else node
+            part = self.builder.build(whole, f"{key}.{name}")
+            if part is not None and self._fits(part, key, f"{key}.{name}"):
+                built[str(name)] = part
+        return built
+
+    def _arm(self, name: str, node: Any, config: Mapping[str, Any]) -> PlannedArm | None:
+        where = f"arms.{name}"
+        whole = {"_target_": "evalflow.arm.Arm", **node} if isinstance(node, Mapping) else node
+        arm = self.builder.build(whole, where)
+        if arm is None or not self._fits(arm, "arms", where):
+            return None
+        model = self._overlaid(config.get("model"), arm.model, f"{where}.model")
+        decoding = self._overlaid(config.get("decoding"), arm.decoding, f"{where}.decoding")
+        if model is None or decoding is None:
+            return None
+        if not (self._fits(model, "model", f"{where}.model") and self._fits(decoding, "decoding", f"{where}.decoding")):
+            return None
+        if arm.cache not in getattr(model, "regimes", ("cold",)):
+            said = f"{type(model).__name__} has no {arm.cache} cache to offer"
+            self.builder.faults.add(f"{where}.cache", said, "use cold, or a model that caches prompts")
+        return PlannedArm(name, arm, model, decoding)
+
+    def _overlaid(self, base: Any, over: Mapping[str, Any], where: str) -> Any | None:
+        """An arm's own part; a fault that lies in the base is the base's, and named once for all arms."""
+        faults = Faults()
+        built = Builder(self.builder.allowed, faults).build(overlay(base, over), where)
+        for fault in faults.found:
+            inside = fault.where.removeprefix(where).lstrip(".")
+            if inside.split(".")[0] not in over and "_target_" not in over:
+                root = where.rpartition(".")[2]
+                fault = replace(fault, where=f"{root}.{inside}" if inside else root)
+            if all(fault.where != known.where for known in self.builder.faults.found):
+                self.builder.faults.found.append(fault)
+        return built
+
+
+def overlay(base: Any, over: Mapping[str, Any]) -> Any:
+    """`over` laid on `base` key by key; an overlay that names another class stands alone."""
+    if not isinstance(base, Mapping):
+        return over
+    if "_target_" in over and over["_target_"] != base.get("_target_"):
+        return dict(over)
+    return {**base, **over}
+
+
+def _mapping(node: Any) -> Mapping[Any, Any]:
+    return node if isinstance(node, Mapping) else {}

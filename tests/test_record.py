@@ -292,7 +292,7 @@ def test_undefined_has_a_reason_and_only_it(kind: Callable[..., Any]):
 
 
 def test_what_has_no_cluster_depends_on_itself_alone():
-    """An item or row without a cluster is its own, even where its id is a cluster's name; a row is its arm, seed, item."""
+    """An item or row without a cluster is its own, even where its id is a cluster's name."""
     assert Item("w", "p").dependence not in ("w", Item("a", "p").dependence)
     assert Item("a", "p", cluster="w").dependence == "w"
     assert replace(FULL, cluster="").dependence == Item("q1", "p").dependence

@@ -75,7 +75,7 @@ def test_three_tasks_of_a_word_are_one_cluster(whole: Ran) -> None:
 
 
 def test_figures_of_the_model_are_those_of_its_size(whole: Ran) -> None:
-    """100 tokens of 2 layers of width 64 in 4 bytes take 2 x 2 x 64 x 100 x 4 = 102,400 bytes; 113,664 x 4 parameters."""
+    """2 x 2 layers x width 64 x 100 tokens x 4 bytes = 102,400; 113,664 parameters of 4 bytes."""
     figures = whole.report["arms"]["long"]["figures"]
     assert figures["mem/kv_bytes"]["value"] == 102_400
     assert figures["mem/param_bytes"]["value"] == 4 * 113_664

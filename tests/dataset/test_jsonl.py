@@ -13,7 +13,7 @@ import pytest
 from evalflow.dataset.jsonl import Jsonl
 from evalflow.dataset.protocol import collect
 from evalflow.errors import DataError
-from evalflow.record import fingerprints
+from evalflow.record import Item, fingerprints
 
 Write = Callable[[bytes | str], Jsonl]
 GOOD = '{"id": "a", "input": "x"}\n'

@@ -37,7 +37,7 @@ def test_a_cut_answer_is_one_that_ended_by_length(finish, score):
     ],
 )
 def test_a_row_is_covered_when_every_quality_metric_scored_it(draft, stats, score):
-    """One of them that excludes the row, or an error, uncovers it; a wrong or empty answer does not, nor an unknown time."""
+    """One of them that excludes the row, or an error, uncovers it; a wrong answer or an unknown time does not."""
     assert Coverage(of=("exact", "other")).stats(answer(draft, stats=stats)) == (score,)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 import traceback
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -65,6 +65,8 @@ class Options:
     allow: tuple[str, ...]
     quiet: bool
     debug: bool
+    sweep_id: str | None = None
+    swept: Mapping[str, str] = field(default_factory=dict)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -219,12 +221,14 @@ def _track(
     if plan.tracking is None:
         return
     try:
-        logged = plan.tracking.log(FinishedRun(run.folder, report, rows, run.items), Path(plan.runner.outputs))
-    except TrackingError as fault:
-        print(f"evalflow: {fault}", file=sys.stderr)
+        finished = FinishedRun(run.folder, report, rows, run.items, options.sweep_id, options.swept)
+        logged = plan.tracking.log(finished, Path(plan.runner.outputs))
+    except Exception as fault:  # noqa: BLE001 - whatever becomes of tracking, the verdict stands and is on disk
+        said = str(fault) if isinstance(fault, TrackingError) else f"tracking: {type(fault).__name__}: {fault}"
+        print(f"evalflow: not tracked: {' '.join(said.split())}", file=sys.stderr)
         return
     if logged is not None and not options.quiet:
-        console.print(f"MLflow: {logged.link} (served by `evalflow ui`)", soft_wrap=True)
+        console.print(f"MLflow: {logged.link} (while `evalflow ui` runs)", soft_wrap=True)
 
 
 def _score(words: list[str], options: Options) -> int:
@@ -260,12 +264,19 @@ def _ui(words: list[str], options: Options) -> int:  # noqa: ARG001 - every comm
 
 def _sweep(overrides: list[str], options: Options) -> int:
     """One job per combination; a job never exits the process, and the worst of their codes is the sweep's."""
+    from datetime import datetime
+
+    from evalflow.record import digest
     from evalflow.runner.sweep import expand_sweep
 
     codes = []
-    for job in expand_sweep(overrides, options.folders):
+    jobs = expand_sweep(overrides, options.folders)
+    sweep_id = f"{datetime.now():%Y%m%d-%H%M%S}-{digest(overrides)[:6]}"
+    for job in jobs:
         print(f"evalflow {' '.join(job)}", flush=True)
-        codes.append(_guarded(partial(_run, list(job), options), options.debug))
+        swept = dict(word.split("=", 1) for place, word in enumerate(job) if any(word != j[place] for j in jobs))
+        one = replace(options, sweep_id=sweep_id, swept=swept)
+        codes.append(_guarded(partial(_run, list(job), one), options.debug))
     return worst(codes)
 
 

@@ -215,3 +215,17 @@ class Broken(Metric):
 
     def stats(self, unit: Answer) -> tuple[float, ...] | None:
         raise KeyError("score")
+
+
+@dataclass(frozen=True)
+class Notebook:
+    """Tracking that notes what it is given, or raises."""
+
+    path: str
+    raises: bool = False
+
+    def log(self, run: Any, outputs: Any) -> None:
+        if self.raises:
+            raise ValueError("no such notebook")
+        with open(self.path, "a", encoding="utf-8") as notes:  # noqa: PTH123 - one line
+            notes.write(f"{run.run_id} {run.sweep_id} {dict(run.swept)}\n")

@@ -183,6 +183,29 @@ def test_a_defect_is_no_failed_gate(cli: Cli, experiment: Experiment) -> None:
     assert len(ran.rows) == 6
 
 
+NOTEBOOK = ("tracking._target_=tests.stand_ins.Notebook", "tracking.path=notes.txt")
+
+
+def test_the_jobs_of_a_sweep_are_tracked_as_one_family(cli: Cli, experiment: Experiment, home: Path) -> None:
+    """Each job carries the sweep's id and what the sweep gave it; a run on its own carries neither."""
+    words = experiment(gates=GATE)
+    cli(*words, "-m", "seed=0,1", *NOTEBOOK)
+    cli(*words, *NOTEBOOK)
+    notes = (home / "notes.txt").read_text(encoding="utf-8").splitlines()
+    runs, sweeps, swept = zip(*(line.split(" ", 2) for line in notes), strict=True)
+    assert len(set(runs)) == 3
+    assert sweeps[0] == sweeps[1] and sweeps[2] == "None"
+    assert swept == ("{'seed': '0'}", "{'seed': '1'}", "{}")
+
+
+def test_tracking_that_fails_leaves_the_verdict(cli: Cli, experiment: Experiment) -> None:
+    """Whatever a tracker raises is one line; the verdict, its exit code and the report stand."""
+    ran = cli(*experiment(gates=GATE), *NOTEBOOK, "tracking.raises=true")
+    assert ran.code == 0
+    assert ran.faults == ["evalflow: not tracked: tracking: ValueError: no such notebook"]
+    assert ran.report["verdict"] == "pass"
+
+
 def test_what_nobody_foresaw_is_one_line_and_code_3(
     cli: Cli, experiment: Experiment, monkeypatch: pytest.MonkeyPatch
 ) -> None:

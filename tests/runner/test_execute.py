@@ -141,7 +141,7 @@ def test_no_more_is_in_flight_than_the_arm_allows() -> None:
 
 @pytest.mark.parametrize("breaks", [False, True])
 def test_a_warm_call_leaves_no_row(breaks: bool) -> None:
-    """A group that shares a prefix is warmed before its own items: counted, and no answer. A lone item is not warmed."""
+    """A group that shares a prefix is warmed before its items: counted, and no answer. A lone item is not warmed."""
     groups = {"a": "p", "b": "q", "c": "p"}
     items = [{"id": i, "input": f"page {g} asks {i}", "target": "right", "prefix_group": g} for i, g in groups.items()]
     stored = run(items=items, model=stand_in("Warmed", breaks=breaks), arms={"one": {"cache": "warm"}})

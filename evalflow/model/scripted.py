@@ -36,12 +36,12 @@ class Scripted(Model):
         Raises:
             ModelError: the table has none for this item.
         """
-        sent = time.perf_counter()
+        sent = time.monotonic()
         await asyncio.sleep(self.delays.get(request.item_id, self.delay_s))
         text = self.answers.get(request.item_id, self.otherwise)
         if text is None:
             raise ModelError(f"scripted: no answer for item {request.item_id!r}; add one or give otherwise")
         said = text.replace("{seed}", "0" if request.decoding.greedy else str(request.seed))
-        now = time.perf_counter()
+        now = time.monotonic()
         times = Times(sent=sent, first_token=now, last_token=now, end=now)
         return Completion(said, "stop", len(request.prompt.split()), len(said.split()), "local", times=times)

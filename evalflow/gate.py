@@ -29,8 +29,9 @@ class Gate:
     One of `floor`, `ceiling`, `equals`, `between`, `verdict`. Floors and ceilings are inclusive unless `strict`. On a
     comparison they read the delta (candidate minus reference). `count` reads the number of units instead of their
     share, `of` requires that denominator, `bound` reads an end of the interval instead of the value. `when` names
-    conditions of the arm that must hold, else the gate is skipped. `allow_reason` names a reason of undefinedness
-    that passes; `allow_partial` lets the gate be read on a part of the dataset.
+    conditions of the arm that must hold, else the gate is skipped. `allow_reason` names the reason of undefinedness
+    that passes (`saturated`: every answer right, so no spread can show); `allow_partial` lets the gate be read on a part of the dataset. `coverage` is the least share of what
+    was planned that must have been scored (of a comparison: paired): a score that rises as items fail is not read.
     """
 
     figure: str
@@ -49,16 +50,17 @@ class Gate:
     when: Mapping[str, Any] = field(default_factory=dict)
     expect: Literal["pass", "fail"] = "pass"
     report_only: bool = False
-    allow_reason: str | None = None
+    allow_reason: Literal["saturated"] | None = None
     allow_partial: bool = False
+    coverage: float = 1.0
     strict: bool = False
     on_fail: str | None = None
 
     def __post_init__(self) -> None:
         given = [name for name in ("floor", "ceiling", "equals", "between", "verdict") if self._has(name)]
         if len(given) != 1:
-            said = " and ".join(given) or "none"
-            raise ValueError(f"thresholds given: {said}; give one of floor, ceiling, equals, between, verdict")
+            said = f"it has {' and '.join(given)}" if given else "it has no threshold"
+            raise ValueError(f"{said}; give one of floor, ceiling, equals, between, verdict")
         if self.arm is not None and self.comparison is not None:
             raise ValueError(f"arm {self.arm} and comparison {self.comparison} are both named; name one")
         numbers = (self.floor, self.ceiling, self.equals, self.margin, *(self.between or ()))
@@ -74,8 +76,10 @@ class Gate:
     def _check_combination(self) -> None:
         if self.verdict is not None and self.comparison is None:
             raise ValueError(f"verdict {self.verdict} without a comparison; name the comparison")
-        if (self.verdict in ("non_inferior", "equivalent")) != (self.margin is not None):
-            raise ValueError("a margin belongs to verdict non_inferior or equivalent, and to no other; mend the two")
+        if self.verdict in ("non_inferior", "equivalent") and self.margin is None:
+            raise ValueError(f"verdict {self.verdict} has no margin; give margin=0.05, say")
+        if self.verdict not in ("non_inferior", "equivalent") and self.margin is not None:
+            raise ValueError("margin belongs to verdict non_inferior or equivalent; drop it")
         if self.margin is not None and self.margin <= 0:
             raise ValueError(f"margin is {self.margin}; give a number above 0")
         if self.strict and not (self._has("floor") or self._has("ceiling")):
@@ -84,9 +88,13 @@ class Gate:
             raise ValueError("count reads the value of an arm's figure; drop count, or the comparison or bound")
         if self.verdict is not None and self.bound != "value":
             raise ValueError(f"bound {self.bound} with a verdict, which has bounds of its own; drop bound")
+        if self.allow_reason is not None and self.comparison is not None:
+            raise ValueError("allow_reason on a comparison, which has no such reason; drop it")
         if (self.where or self.when) and self.comparison is not None:
             said = "where" if self.where else "when"
             raise ValueError(f"{said} on a comparison; compare whole arms, or gate an arm's figure")
+        if not 0 < self.coverage <= 1:
+            raise ValueError(f"coverage is {self.coverage}; give a share above 0, at most 1")
         if self.of is not None and self.of < 1:
             raise ValueError(f"of is {self.of}; give at least 1")
 
@@ -110,16 +118,19 @@ class Gate:
 
     def on_figure(self, figure: Figure) -> Judged:
         """Hold an arm's figure against the threshold."""
+        lost = figure.n_total - figure.n_scored
+        if figure.n_scored and lost > (1 - self.coverage) * figure.n_total + 1e-9:
+            return Judged("unreadable", None, figure.n_scored, f"{lost} of {figure.n_total} were not scored")
         if figure.value is None:
             if self.allow_reason is not None and figure.reason == self.allow_reason:
-                return Judged("pass", None, figure.n_total, f"{figure.reason} (allowed)")
+                return Judged("pass", None, figure.n_scored, f"{figure.reason} (allowed)")
             return Judged("unreadable", None, figure.n_total, figure.reason)
         if self.of is not None and figure.n_scored != self.of:
             return Judged("unreadable", None, figure.n_scored, f"denominator {figure.n_scored}, not {self.of}")
         if self.count:
             count = figure.value * figure.n_scored
-            if abs(count - round(count)) > 1e-6:  # seeds are averaged inside an item, and some items lack some
-                return Judged("unreadable", None, figure.n_scored, "no whole count: items have unequal seeds")
+            if lost:  # seeds are averaged inside an item: with some missing, share times rows is no count
+                return Judged("unreadable", None, figure.n_scored, f"no count, {lost} of {figure.n_total} not scored")
             return self._hold(float(round(count)), figure.n_scored)
         number = {"value": figure.value, "lower": figure.low, "upper": figure.high}[self.bound]
         if number is None:
@@ -129,9 +140,11 @@ class Gate:
     def on_delta(self, delta: Delta) -> Judged:
         """Hold a comparison's delta, or its conclusion, against the threshold."""
         if delta.delta is None:
-            if self.allow_reason is not None and delta.reason == self.allow_reason:
-                return Judged("pass", None, delta.n_pairs, f"{delta.reason} (allowed)")
             return Judged("unreadable", None, delta.n_pairs, delta.reason)
+        unpaired = len(delta.unpaired)
+        if unpaired > (1 - self.coverage) * (delta.n_pairs + unpaired) + 1e-9:
+            why = f"{unpaired} of {delta.n_pairs + unpaired} items are unpaired"
+            return Judged("unreadable", None, delta.n_pairs, why)
         if self.of is not None and delta.n_pairs != self.of:
             return Judged("unreadable", None, delta.n_pairs, f"{delta.n_pairs} pairs, not {self.of}")
         if self.verdict is not None:
@@ -182,7 +195,13 @@ class Gate:
 
     def _on_verdict(self, delta: Delta, value: float) -> Judged:
         if self.verdict == "better":
-            return Judged("pass" if delta.conclusion == "better" else "fail", value, delta.n_pairs, delta.conclusion)
+            if delta.conclusion == "better":
+                return Judged("pass", value, delta.n_pairs)
+            # were all of them to differ one way, the exact sign test would still not get there
+            if 2.0 ** (1 - delta.n_clusters) > 1 - delta.level:
+                why = f"{delta.n_clusters} clusters can never show a difference at {1 - delta.level:.2g}"
+                return Judged("unreadable", value, delta.n_pairs, why)
+            return Judged("fail", value, delta.n_pairs, delta.conclusion)
         if delta.bound_low is None or delta.bound_high is None or self.margin is None:
             return Judged("unreadable", value, delta.n_pairs, "the delta has no one-sided bound")
         # a loss is negative when higher is better; turn both round otherwise

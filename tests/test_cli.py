@@ -105,9 +105,9 @@ FAULTS = {
         "", r"comparisons\.c\.candidate: there is no arm two .*; choose from one", comparisons={"c": COMPARISON}
     ),
     "duplicate ids": bad(
-        "", r"dataset jsonl: item id 'a' occurs twice \(items 1 and 7\); make ids unique", items=[*ITEMS, ITEMS[0]]
+        "", r"items\.jsonl:7: id 'a' is already on items\.jsonl:1; make ids unique", items=[*ITEMS, ITEMS[0]]
     ),
-    "empty dataset": bad("", r"dataset jsonl: it has no items; give a source with at least one", items=[]),
+    "empty dataset": bad("", r"items\.jsonl: it has no items; give at least one line", items=[]),
     "malformed line": bad("dataset.path=bad.jsonl", r"bad\.jsonl:2: not JSON .*; write one object a line"),
     "no file": bad(
         "dataset.path=none.jsonl", r"none\.jsonl: cannot be read \(No such file or directory\); give a readable"
@@ -124,7 +124,7 @@ FAULTS = {
     "target": bad("model._target_=os.system", r"model\._target_: os\.system is not under an allowed prefix"),
     "null group": bad("model=null", r"model: there is no model null"),
     "flag": bad("--fast", r"--fast: there is no such flag; see evalflow --help"),
-    "root value": bad("limit=0", r"config: .*limit 0; give at least 1"),
+    "root value": bad("limit=0", r"limit: it is 0 \(override limit=0\); give at least 1"),
 }
 
 

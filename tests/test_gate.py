@@ -101,19 +101,38 @@ def test_a_count_is_held_against_a_count(value: float, wanted: str):
     assert judged.value == round(value * 41)
 
 
-def test_a_count_of_unequal_seeds_cannot_be_read():
-    """A share of items averaged over unequal numbers of seeds is no count of rows."""
-    # item a wrong under two seeds, item b right under one: 0.5 of 3 rows, where 1 row is right
-    judged = Gate(NAME, floor=2, count=True).on_figure(share(0.5, 3))
-    assert judged.outcome == "unreadable"
-    assert judged.reason == "no whole count: items have unequal seeds"
+def test_a_count_with_rows_missing_cannot_be_read():
+    """A share of items averaged over unequal numbers of seeds is no count, even where it comes out whole."""
+    # item a wrong under three seeds, item b right under the one that answered: 0.5 of 4 rows, where 1 row is right
+    figure = Figure(0.5, "share", n_total=6, n_scored=4, n_error=2)
+    assert Gate(NAME, floor=2, count=True, coverage=0.5).on_figure(figure) == Judged(
+        "unreadable", None, 4, "no count, 2 of 6 not scored"
+    )
+
+
+@pytest.mark.parametrize(("lost", "coverage", "wanted"), [(0, 1.0, "pass"), (1, 1.0, "unreadable"), (1, 0.9, "pass")])
+@pytest.mark.parametrize("how", ["n_error", "n_excluded"])
+def test_a_score_that_rose_because_items_failed_is_not_read(how: str, lost: int, coverage: float, wanted: str):
+    """Whatever was not scored makes the gate unreadable, unless it says how much may be missing."""
+    figure = Figure(1.0, n_total=10, n_scored=10 - lost, **{how: lost})
+    judged = Gate(NAME, floor=0.5, coverage=coverage).on_figure(figure)
+    assert judged.outcome == wanted
+    assert wanted == "pass" or judged.reason == "1 of 10 were not scored"
+    unpaired = Delta(0.2, n_pairs=10 - lost, unpaired=("x",) * lost)
+    assert Gate(NAME, comparison="c", floor=0.1, coverage=coverage).on_delta(unpaired).outcome == wanted
+
+
+def test_a_control_that_mostly_failed_to_answer_has_not_failed():
+    """`expect: fail` is read on what was scored too: one wrong answer of sixty proves nothing."""
+    gate = Gate(NAME, floor=0.6, expect="fail")
+    assert gate.result(gate.on_figure(Figure(0.0, n_total=60, n_scored=1, n_error=59))).outcome == "unreadable"
 
 
 def test_a_missing_row_makes_the_denominator_wrong():
     """With 40 of 41 rows scored, all of them right, the gate cannot be read, and says both numbers."""
     figure = Figure(1.0, n_total=41, n_scored=40, n_error=1)
     for count in (True, False):
-        judged = Gate(NAME, floor=0.5, count=count, of=41).on_figure(figure)
+        judged = Gate(NAME, floor=0.5, count=count, of=41, coverage=0.9).on_figure(figure)
         assert judged == Judged("unreadable", None, 40, "denominator 40, not 41")
 
 
@@ -136,16 +155,14 @@ def test_nothing_that_is_not_finite_passes(number: float):
 
 
 def test_a_named_reason_passes_and_no_other():
-    """`allow_reason` lets that one reason pass, on a figure or a delta, and says so; defined figures are still held."""
+    """`allow_reason` lets that one reason pass and says so, once everything was scored; defined figures are still held."""
     gate = Gate("stability/seed_sd", floor=0.0, strict=True, allow_reason="saturated")
-    assert gate.on_figure(Figure(None, n_total=60, reason="saturated")) == Judged(
-        "pass", None, 60, "saturated (allowed)"
-    )
+    saturated = Figure(None, n_total=60, n_scored=60, reason="saturated")
+    assert gate.on_figure(saturated) == Judged("pass", None, 60, "saturated (allowed)")
+    partly = Figure(None, n_total=60, n_scored=1, n_error=59, reason="saturated")
+    assert gate.on_figure(partly) == Judged("unreadable", None, 1, "59 of 60 were not scored")
     assert gate.on_figure(Figure(None, reason="one seed")).outcome == "unreadable"
     assert gate.on_figure(share(0.0)).outcome == "fail"
-    pair = Gate(NAME, comparison="c", floor=0.0, allow_reason="saturated")
-    assert pair.on_delta(Delta(None, n_pairs=2, reason="saturated")) == Judged("pass", None, 2, "saturated (allowed)")
-    assert pair.on_delta(Delta(None, reason="empty")).outcome == "unreadable"
 
 
 @pytest.mark.parametrize(
@@ -201,10 +218,10 @@ def test_the_threshold_reads_as_written(threshold: Mapping[str, Any], text: str)
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({}, "thresholds given: none; give one of"),
-        ({"floor": 0.1, "ceiling": 0.2}, "thresholds given: floor and ceiling"),
-        ({"equals": 0.0, "between": (0.0, 1.0)}, "thresholds given: equals and between"),
-        ({"floor": 0.1, "verdict": "better", "comparison": "c"}, "thresholds given: floor and verdict"),
+        ({}, "it has no threshold; give one of"),
+        ({"floor": 0.1, "ceiling": 0.2}, "it has floor and ceiling"),
+        ({"equals": 0.0, "between": (0.0, 1.0)}, "it has equals and between"),
+        ({"floor": 0.1, "verdict": "better", "comparison": "c"}, "it has floor and verdict"),
         ({"floor": 0.1, "arm": "a", "comparison": "c"}, "arm a and comparison c are both named"),
         ({"floor": math.nan}, "not finite"),
         ({"ceiling": math.inf}, "not finite"),
@@ -214,10 +231,13 @@ def test_the_threshold_reads_as_written(threshold: Mapping[str, Any], text: str)
         ({"verdict": "non_inferior", "comparison": "c", "margin": math.nan}, "not finite"),
         ({"between": (0.4, 0.2)}, r"between is \[0.4, 0.2\]; give the lower end first"),
         ({"verdict": "better"}, "verdict better without a comparison"),
-        ({"verdict": "better", "comparison": "c", "margin": 0.1}, "a margin belongs to"),
-        ({"verdict": "non_inferior", "comparison": "c"}, "a margin belongs to"),
-        ({"verdict": "equivalent", "comparison": "c"}, "a margin belongs to"),
-        ({"floor": 0.1, "margin": 0.1}, "a margin belongs to"),
+        ({"verdict": "better", "comparison": "c", "margin": 0.1}, "margin belongs to"),
+        ({"verdict": "non_inferior", "comparison": "c"}, "verdict non_inferior has no margin; give"),
+        ({"verdict": "equivalent", "comparison": "c"}, "verdict equivalent has no margin; give"),
+        ({"floor": 0.1, "margin": 0.1}, "margin belongs to"),
+        ({"floor": 0.1, "coverage": 0.0}, "coverage is 0.0; give"),
+        ({"floor": 0.1, "coverage": 1.1}, "coverage is 1.1; give"),
+        ({"floor": 0.1, "comparison": "c", "allow_reason": "saturated"}, "allow_reason on a comparison"),
         ({"verdict": "non_inferior", "comparison": "c", "margin": 0.0}, "margin is 0.0; give a number above 0"),
         ({"verdict": "equivalent", "comparison": "c", "margin": -0.1}, "margin is -0.1"),
         ({"verdict": "better", "comparison": "c", "bound": "lower"}, "bound lower with a verdict"),
@@ -237,13 +257,14 @@ def test_what_cannot_be_meant_is_refused(settings: Mapping[str, Any], said: str)
     assert "; " in str(refused.value)
 
 
-def delta(low: float, high: float, higher: bool = True, conclusion: Any = "not shown") -> Delta:
+def delta(low: float, high: float, higher: bool = True, conclusion: Any = "not shown", clusters: int = 62) -> Delta:
     """A delta of 62 pairs with these one-sided bounds."""
     return Delta(
         (low + high) / 2,
         bound_low=low,
         bound_high=high,
         n_pairs=62,
+        n_clusters=clusters,
         higher_is_better=higher,
         conclusion=conclusion,
     )
@@ -311,7 +332,14 @@ def test_a_delta_without_bounds_cannot_be_within_a_margin():
 def test_better_is_what_the_comparison_concluded(conclusion: str, wanted: str, higher: bool):
     """Only a shown improvement passes, in either direction, and the conclusion is the reason."""
     judged = Gate(NAME, comparison="c", verdict="better").on_delta(delta(0.0, 0.1, higher, conclusion))
-    assert (judged.outcome, judged.reason) == (wanted, conclusion)
+    assert (judged.outcome, judged.reason) == (wanted, None if wanted == "pass" else conclusion)
+
+
+def test_better_on_too_few_clusters_is_unreadable():
+    """Five clusters can at best give p = 0.0625: at 0.05 the gate could never pass, so it was not failed either."""
+    few = delta(0.0, 0.1, conclusion="not shown", clusters=5)
+    judged = Gate(NAME, comparison="c", verdict="better").on_delta(few)
+    assert judged == Judged("unreadable", 0.05, 62, "5 clusters can never show a difference at 0.05")
 
 
 def test_a_comparison_is_held_by_its_delta():

@@ -53,10 +53,21 @@ class Jsonl:
         untargeted = [example.id for example in ordered if example.target is None]
         if untargeted and "target" in places(self.few_shot_format):
             raise DataError(f"{self.few_shot_path}: example {untargeted[0]!r} has no target; give it one")
-        return tuple(self._with_examples(item, ordered) for item in self._read(Path(self.path)))
+        items = self._read(Path(self.path))
+        if not items:
+            raise DataError(f"{self.path}: it has no items; give at least one line")
+        return tuple(self._with_examples(item, ordered) for item in items)
 
     def _read(self, path: Path) -> tuple[Item, ...]:
-        return tuple(self._item(_object(line, where), where) for where, line in read_lines(path))
+        placed: dict[str, str] = {}
+        items = []
+        for where, line in read_lines(path):
+            item = self._item(_object(line, where), where)
+            if item.id in placed:
+                raise DataError(f"{where}: id {item.id!r} is already on {placed[item.id]}; make ids unique")
+            placed[item.id] = where
+            items.append(item)
+        return tuple(items)
 
     def _item(self, line: Mapping[str, Any], where: str) -> Item:
         named = {name: line.get(self.fields.get(name, name)) for name in _MAPPED}
@@ -66,26 +77,27 @@ class Jsonl:
         values = {**line, **{name: value for name, value in named.items() if value is not None}}
         missing = [name for name in places(self.prompt) if values.get(name) is None]
         if missing:
-            raise DataError(f"{where}: the prompt asks for {missing[0]!r}, which this line has not; add it")
+            raise DataError(f"{where}: the line has no {missing[0]!r}, which the prompt asks for; add it")
         # a true or false has no text of its own: Python would make it True
         if named["target"] is not None and type(named["target"]) not in (str, int, float):
             raise DataError(f"{where}: the target is {type(named['target']).__name__}; give a text")
         if named["id"] == "":
             raise DataError(f"{where}: the id is empty; give it one, or none to have it derived")
         return Item(
-            id=str(named["id"]) if named["id"] is not None else digest(line)[:16],
+            id=_text(named["id"], "id", where) or digest(line)[:16],
             prompt=fill(self.prompt, values),
             target=None if named["target"] is None else str(named["target"]),
-            kind=_text(named["kind"]),
-            cluster=_text(named["cluster"]),
-            prefix_group=_text(named["prefix_group"]),
+            kind=_text(named["kind"], "kind", where),
+            cluster=_text(named["cluster"], "cluster", where),
+            prefix_group=_text(named["prefix_group"], "prefix_group", where),
             fields=dict(line),
         )
 
     def _with_examples(self, item: Item, examples: tuple[Item, ...]) -> Item:
         if not self.few_shot:
             return item
-        others = [example for example in examples if example.id != item.id]
+        # by content too: the same question under another id would give its own answer away
+        others = [e for e in examples if e.id != item.id and e.prompt != item.prompt]
         if len(others) < self.few_shot:
             said = f"{len(others)} examples for item {item.id!r}; few_shot={self.few_shot} needs more"
             raise DataError(f"{self.few_shot_path}: {said}")
@@ -107,8 +119,10 @@ def _object(line: str, where: str) -> dict[str, Any]:
     return value
 
 
-def _text(value: Any) -> str:
-    """A grouping as text; a 0 is a group like any other."""
+def _text(value: Any, name: str, where: str) -> str:
+    """An id or grouping as text; a 0 is a group like any other."""
+    if isinstance(value, dict | list | bool):
+        raise DataError(f"{where}: {name} is {type(value).__name__}; give a text")
     return "" if value is None else str(value)
 
 

@@ -41,6 +41,7 @@ class Coverage(Rate):
     """The share of planned rows that have an answer which every metric of `of` scored."""
 
     figure: ClassVar[str | None] = "n/coverage"
+    missing: ClassVar[tuple[float, ...] | None] = (0.0,)
     of: tuple[str, ...] = ()
 
     def stats(self, unit: Answer) -> tuple[float, ...] | None:

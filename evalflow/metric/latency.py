@@ -48,8 +48,8 @@ class E2e(Percentiles):
 
 def _elapsed(unit: Answer, until: float | None) -> tuple[float, ...] | None:
     start = _start(unit.row.times)
-    if unit.row.status == "error" or start is None or until is None:
-        return None
+    if unit.row.status == "error" or start is None or until is None or until < start:
+        return None  # a stamp before the start is another clock's
     return (until - start,)
 
 

@@ -73,6 +73,8 @@ class Metric(ABC):
     """Derived from a row's times, hence unreadable where the driver was saturated."""
     averages_seeds: ClassVar[bool] = True
     """Seeds of one item are averaged before anything else; a percentile is over single requests instead."""
+    missing: ClassVar[tuple[float, ...] | None] = None
+    """The statistics of a planned row that is not there; None counts it as an error."""
     probe: ClassVar[str] = ""
     """For grain `probe`: the measurement that it reads."""
 

@@ -6,6 +6,7 @@ import dataclasses
 import difflib
 import importlib
 import inspect
+import math
 import types
 import typing
 from collections.abc import Iterable, Mapping, Sequence
@@ -89,9 +90,20 @@ class Builder:
             return None
         try:
             return cls(**built)
-        except (ValueError, TypeError) as refused:
-            self.faults.add_said(where or "config", str(refused))
-            return None
+        except ValueError as refused:
+            self._refused(str(refused), known, where)
+        except (Exception, SystemExit) as refused:  # noqa: BLE001 - the class may be the user's
+            why = f"{_called(cls)} cannot be built ({type(refused).__name__}: {refused})"
+            self.faults.add(where or "config", why, "mend the class or its settings")
+        return None
+
+    def _refused(self, message: str, known: Mapping[str, Any], where: str) -> None:
+        """A class's own refusal; one that begins with a key is that key's."""
+        key, _, rest = message.partition(" ")
+        if key in known:
+            self.faults.add_said(f"{where}.{key}".lstrip("."), f"it {rest}")
+        else:
+            self.faults.add_said(where or "config", message)
 
     def convert(self, value: Any, hint: Any, where: str) -> Any:
         """The value as its annotation wants it; on a mismatch a fault is noted and the value returned as it is."""
@@ -116,14 +128,24 @@ class Builder:
         return self._convert_scalar(value, hint, where)
 
     def _convert_scalar(self, value: Any, hint: Any, where: str) -> Any:
-        if hint is float and isinstance(value, int) and not isinstance(value, bool):
-            return float(value)
+        if hint is float and isinstance(value, int | float) and not isinstance(value, bool):
+            return self._number(value, where)
         # bool is an int to Python, and a count of True is never meant
         if isinstance(value, bool) and hint is not bool:
             return self._wrong(value, hint, where)
         if inspect.isclass(hint) and isinstance(value, hint):
             return value
         return self._wrong(value, hint, where)
+
+    def _number(self, value: float, where: str) -> float:
+        """A finite float; nothing in a config means NaN or infinity."""
+        try:
+            if math.isfinite(number := float(value)):
+                return number
+        except OverflowError:
+            pass
+        self.faults.add(where, f"{_shown(value)} is not finite", "give a number that a float can hold")
+        return 0.0
 
     def _convert_union(self, value: Any, options: tuple[Any, ...], where: str) -> Any:
         if value is None and type(None) in options:
@@ -166,8 +188,7 @@ class Builder:
         return value
 
     def _wrong(self, value: Any, hint: Any, where: str) -> Any:
-        each = get_args(hint) or (hint,)
-        wanted = " or ".join(WANTED.get(one) or str(getattr(one, "__name__", one)) for one in each)
+        wanted = " or ".join(_wanted(one) for one in get_args(hint) or (hint,))
         self.faults.add(where, f"{_shown(value)} is {type(value).__name__}", f"give {wanted}")
         return value
 
@@ -182,8 +203,15 @@ class Builder:
         module, _, name = target.rpartition(".")
         try:
             found = getattr(importlib.import_module(module), name)
-        except (ImportError, AttributeError, ValueError) as fault:
+        except ModuleNotFoundError as fault:
+            self.faults.add(where, f"{target} cannot be imported ({fault})", "put its folder on PYTHONPATH")
+            return None
+        except AttributeError as fault:
             self.faults.add(where, f"{target} cannot be imported ({fault})", "name a class that exists")
+            return None
+        except (Exception, SystemExit) as fault:  # noqa: BLE001 - importing runs the module, which may be the user's
+            said = " ".join(f"{type(fault).__name__}: {fault}".split())
+            self.faults.add(where, f"{target} cannot be imported ({said})", "mend its module")
             return None
         # a class that an allowed module merely imported is still somebody else's
         home = getattr(found, "__module__", "")
@@ -196,19 +224,33 @@ class Builder:
 def _parameters(cls: Any) -> dict[str, tuple[Any, bool]]:
     """Name -> (annotation, whether it must be given) of what the class is built from."""
     if dataclasses.is_dataclass(cls):
-        hints = get_type_hints(cls)
+        hints = _hints(cls)
         return {
-            f.name: (hints[f.name], f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING)
+            f.name: (hints.get(f.name, Any), f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING)
             for f in dataclasses.fields(cls)
             if f.init
         }
-    hints = get_type_hints(cls.__init__)
+    hints = _hints(cls.__init__)
     empty = inspect.Parameter.empty
     return {
         name: (hints.get(name, Any), parameter.default is empty)
         for name, parameter in inspect.signature(cls).parameters.items()
         if parameter.kind in (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     }
+
+
+def _hints(annotated: Any) -> dict[str, Any]:
+    """Its annotations; one that only a type checker could resolve accepts anything."""
+    try:
+        return get_type_hints(annotated)
+    except NameError:
+        return dict.fromkeys(getattr(annotated, "__annotations__", {}), Any)
+
+
+def _wanted(hint: Any) -> str:
+    if dataclasses.is_dataclass(hint):
+        return f"a mapping of {', '.join(f.name for f in dataclasses.fields(hint))}"
+    return WANTED.get(hint) or str(getattr(hint, "__name__", hint))
 
 
 def _called(cls: Any) -> str:

@@ -15,8 +15,12 @@ from evalflow.runner.parts import Parts
 
 ROW_KEYS = (*ITEM_KEYS, "status", "finish_reason")
 """What a gate's `where` may name."""
-CONDITIONS = ("concurrency", "cache", "greedy")
-"""What a gate's `when` may name."""
+CONDITIONS: Mapping[str, tuple[Any, ...]] = {
+    "concurrency": (1,),
+    "cache": ("cold", "isolated", "warm"),
+    "greedy": (True, False),
+}
+"""What a gate's `when` may name, with values of its type (of `cache`: all of them)."""
 
 
 def check(parts: Parts, selection: Selection | None, faults: Faults) -> None:
@@ -107,9 +111,29 @@ def _check_gate(
     for key in gate.where:
         if key not in ROW_KEYS:
             faults.add(f"{where}.where.{key}", "rows have no such key", nearest(str(key), ROW_KEYS))
-    for key in gate.when:
+    for key, wanted in gate.when.items():
         if key not in CONDITIONS:
             faults.add(f"{where}.when.{key}", "arms have no such condition", nearest(str(key), CONDITIONS))
+        elif type(wanted) is not type(CONDITIONS[key][0]) or (key == "cache" and wanted not in CONDITIONS[key]):
+            choices = f"give one of {', '.join(map(str, CONDITIONS[key]))}" if key == "cache" else "give its value"
+            faults.add(f"{where}.when.{key}", f"no arm can have {wanted!r} there", choices)
+    if gate.figure in figures:
+        _check_that_it_can_fail(where, gate, metrics[figures[gate.figure][0]], faults)
+
+
+def _check_that_it_can_fail(where: str, gate: Gate, metric: Metric, faults: Faults) -> None:
+    """A share lies between 0 and 1 and two of them differ by at most 1: a threshold at an end decides nothing."""
+    if metric.measured_in != "share" or gate.count:
+        return
+    lowest = 0.0 if gate.comparison is None else -1.0
+    vacuous = {
+        "floor": gate.floor is not None and gate.floor <= lowest and not gate.strict,
+        "ceiling": gate.ceiling is not None and gate.ceiling >= 1 and not gate.strict,
+        "margin": gate.margin is not None and gate.margin >= 1,
+    }
+    for key, decides_nothing in vacuous.items():
+        if decides_nothing:
+            faults.add(f"{where}.{key}", f"no share can be beyond {getattr(gate, key):g}", "give one that can fail")
 
 
 def _unproduced(where: str, figure: str, parts: Parts, figures: Mapping[str, Any], faults: Faults) -> None:

@@ -28,6 +28,7 @@ PROTOCOLS: Mapping[str, type | tuple[str, ...]] = {
     "tracking": ("log",),
 }
 """What each part must be (a class), or must have."""
+BASES = {"model": "evalflow.model.protocol.Model"}
 
 
 @dataclass(frozen=True)
@@ -57,8 +58,10 @@ class Experiment:
     def __post_init__(self) -> None:
         if not self.name.strip() or set(self.name) & set("/\\:\0") or self.name.startswith("."):
             raise ValueError(f"name is {self.name!r}; give one that can name a folder")
-        if self.concurrency < 1 or (self.limit is not None and self.limit < 1):
-            raise ValueError(f"concurrency is {self.concurrency}, limit {self.limit}; give at least 1")
+        if self.concurrency < 1:
+            raise ValueError(f"concurrency is {self.concurrency}; give at least 1")
+        if self.limit is not None and self.limit < 1:
+            raise ValueError(f"limit is {self.limit}; give at least 1")
 
 
 @dataclass(frozen=True)
@@ -113,7 +116,8 @@ class Parts:
             fits, todo = isinstance(part, wanted), f"derive it from {wanted.__module__}.{wanted.__qualname__}"
         else:
             absent = [name for name in wanted if not hasattr(part, name)]
-            fits, todo = not absent, f"give it {', '.join(absent)}"
+            base = f" (or derive it from {BASES[kind]})" if kind in BASES else ""
+            fits, todo = not absent, f"give it {', '.join(absent)}{base}"
         if not fits:
             self.builder.faults.add(where, f"{type(part).__qualname__} is no {kind.removesuffix('s')}", todo)
         return fits

@@ -19,5 +19,9 @@ class Runner:
     progress: bool = True
 
     def __post_init__(self) -> None:
-        if self.timeout_s <= 0 or self.lag_limit_s <= 0:
-            raise ValueError(f"timeout_s is {self.timeout_s}, lag_limit_s {self.lag_limit_s}; give numbers above 0")
+        if self.timeout_s <= 0:
+            raise ValueError(f"timeout_s is {self.timeout_s}; give a number above 0")
+        if self.lag_limit_s <= 0:
+            raise ValueError(f"lag_limit_s is {self.lag_limit_s}; give a number above 0")
+        if not self.outputs.strip():
+            raise ValueError("outputs is empty; name a folder")

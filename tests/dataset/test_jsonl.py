@@ -56,9 +56,25 @@ def test_a_line_becomes_an_item(written):
 def test_a_group_numbered_0_is_a_group(written):
     """Cluster 0 is a cluster, not the lack of one: its items would else count as independent."""
     dataset = written(
-        lines([{"id": i, "input": "x", "cluster": 0, "kind": 0, "prefix_group": False} for i in range(2)])
+        lines([{"id": i, "input": "x", "cluster": 0, "kind": 0, "prefix_group": 0} for i in range(2)])
     )
-    assert [(item.dependence, item.kind, item.prefix_group) for item in collect(dataset)] == [("0", "0", "False")] * 2
+    assert [(item.dependence, item.kind, item.prefix_group) for item in collect(dataset)] == [("0", "0", "0")] * 2
+
+
+@pytest.mark.parametrize("group", ["true", '["k"]', '{"k": 1}'])
+@pytest.mark.parametrize("name", ["id", "kind", "cluster", "prefix_group"])
+def test_an_id_or_group_that_is_no_text_is_refused(written, name, group):
+    """A list or a truth value has no text of its own: Python's would make two spellings two groups."""
+    assert f"items.jsonl:1: {name} is " in refusal(written(f'{{"input": "x", "{name}": {group}}}'))
+
+
+def test_an_example_that_is_the_question_itself_is_never_shown(tmp_path):
+    """The same question under another id would give its own answer away."""
+    (tmp_path / "d.jsonl").write_text('{"id": "a", "input": "x", "target": "1"}\n', encoding="utf-8")
+    shots = '{"input": "x", "target": "1"}\n{"input": "y", "target": "2"}\n'
+    (tmp_path / "shots.jsonl").write_text(shots, encoding="utf-8")
+    dataset = Jsonl(str(tmp_path / "d.jsonl"), few_shot=1, few_shot_path=str(tmp_path / "shots.jsonl"))
+    assert [item.prompt for item in dataset.items()] == ["y\n2\n\nx"]
 
 
 def test_absent_groups_are_empty(written):
@@ -80,13 +96,13 @@ def test_derived_ids_depend_on_content_alone(written):
 def test_the_same_line_twice_is_refused(written):
     """Two lines of one content have one derived id, and both places are named."""
     said = refusal(written('{"input": "x"}\n{"input": "y"}\n{ "input":"x" }\n'))
-    assert "occurs twice (items 1 and 3)" in said
+    assert "items.jsonl:3: id " in said and "items.jsonl:1; make ids unique" in said
 
 
 def test_a_given_id_twice_is_refused_whatever_its_type(written):
     """Id 1 and id "1" are one id."""
     said = refusal(written('{"id": 1, "input": "x"}\n{"id": "1", "input": "y"}\n'))
-    assert "item id '1' occurs twice (items 1 and 2); make ids unique" in said
+    assert "items.jsonl:2: id '1' is already on " in said
 
 
 @pytest.mark.parametrize(
@@ -103,8 +119,8 @@ def test_a_given_id_twice_is_refused_whatever_its_type(written):
         ('{"id": "b", "input": "x", "n": 1e999}', "1e999 is beyond a float"),
         ('{"id": "b", "input": "x", "n": ' + "9" * 5000 + "}", "cannot be read"),
         ("[" * 100_000, "cannot be read"),
-        ('{"id": "b"}', "the prompt asks for 'input', which this line has not"),
-        ('{"id": "b", "input": null}', "the prompt asks for 'input', which this line has not"),
+        ('{"id": "b"}', "the line has no 'input', which the prompt asks for"),
+        ('{"id": "b", "input": null}', "the line has no 'input', which the prompt asks for"),
         ('{"id": "b", "input": "x", "target": ["x"]}', "the target is list"),
         ('{"id": "b", "input": "x", "target": true}', "the target is bool"),
     ],
@@ -143,9 +159,8 @@ def test_a_missing_file_is_named(tmp_path: Path):
 @pytest.mark.parametrize("content", ["", "\n \n\t\n"])
 def test_a_file_without_items_is_refused(written, content: str):
     """An empty file, or one of blank lines, is no dataset."""
-    assert refusal(written(content, name="empty")) == (
-        "dataset empty: it has no items; give a source with at least one"
-    )
+    dataset = written(content)
+    assert refusal(dataset) == f"{dataset.path}: it has no items; give at least one line"
 
 
 def test_blank_lines_and_carriage_returns_are_no_content(written):

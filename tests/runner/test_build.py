@@ -128,8 +128,8 @@ def test_all_faults_of_a_node_are_found_together() -> None:
 
 
 def test_a_part_that_refuses_its_values_says_so_itself() -> None:
-    """The sentence of a part's own check becomes the fault."""
-    assert build({"_target_": f"{HERE}.Choosy", "n": -1}) == (None, ["part: n is -1; give at least 0"])
+    """The sentence of a part's own check becomes the fault, of the key that it begins with."""
+    assert build({"_target_": f"{HERE}.Choosy", "n": -1}) == (None, ["part.n: it is -1; give at least 0"])
 
 
 def test_a_class_that_is_no_dataclass_is_built_from_its_signature() -> None:

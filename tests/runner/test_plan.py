@@ -109,8 +109,8 @@ def test_many_seeds_of_a_greedy_arm_are_said_to_be_one() -> None:
             fault("metrics.sd.of", "there is no metric exat", "did you mean exact?"),
         ),
         ({"where": {"knid": "x"}}, fault("where.knid", "items have no such key", "did you mean kind?")),
-        ({"limit": 0}, fault("config", "concurrency is 1, limit 0", "give at least 1")),
-        ({"name": "a/b"}, fault("config", "name is 'a/b'", "give one that can name a folder")),
+        ({"limit": 0}, fault("limit", "it is 0", "give at least 1")),
+        ({"name": "a/b"}, fault("name", "it is 'a/b'", "give one that can name a folder")),
         (
             {"shard": {"index": 2, "of": 2}},
             fault("shard", "shard 2 of 2 does not exist", "give an index from 0 below `of`"),
@@ -237,3 +237,41 @@ def test_a_plan_is_not_changed_by_limit_at_or_over_its_size() -> None:
     assert plan_of(limit=6).selection.part is None
     assert plan_of(limit=60).selection.part is None
     assert plan_of(limit=5).selection.part == "smoke run: limit 5"
+
+
+@pytest.mark.parametrize(
+    ("gate", "said"),
+    [
+        ({"floor": 0}, "gates.g.floor: no share can be beyond 0; give one that can fail"),
+        ({"ceiling": 1}, "gates.g.ceiling: no share can be beyond 1; give one that can fail"),
+        ({"comparison": "c", "floor": -1}, "gates.g.floor: no share can be beyond -1; give one that can fail"),
+        (
+            {"comparison": "c", "verdict": "non_inferior", "margin": 1.5},
+            "gates.g.margin: no share can be beyond 1.5; give one that can fail",
+        ),
+    ],
+)
+def test_a_gate_that_no_share_could_fail_is_refused(gate: dict[str, Any], said: str) -> None:
+    """A threshold at the end of what a share can be decides nothing, however it is meant."""
+    comparison = {"reference": "one", "candidate": "two", "figures": ["quality/exact"]}
+    parts = {"arms": {"one": {}, "two": {}}, "comparisons": {"c": comparison}}
+    assert faults_of(config(**parts, gates={"g": {"figure": "quality/exact", **gate}})) == [said]
+
+
+def test_a_strict_floor_at_the_end_can_fail() -> None:
+    """`floor: 0` with `strict` asks for more than nothing."""
+    plan_of(gates={"g": {"figure": "quality/exact", "floor": 0, "strict": True}})
+
+
+@pytest.mark.parametrize(
+    ("key", "wanted", "todo"),
+    [
+        ("cache", "warn", "give one of cold, isolated, warm"),
+        ("concurrency", "1", "give its value"),
+        ("greedy", 1, "give its value"),
+    ],
+)
+def test_a_condition_that_no_arm_can_have_is_refused(key: str, wanted: Any, todo: str) -> None:
+    """A gate whose `when` can never hold would be skipped for ever."""
+    gate = {"figure": "quality/exact", "floor": 0.5, "when": {key: wanted}}
+    assert faults_of(config(gates={"g": gate})) == [f"gates.g.when.{key}: no arm can have {wanted!r} there; {todo}"]

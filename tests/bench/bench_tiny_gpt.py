@@ -1,11 +1,14 @@
 """How much faster the engine of tiny_gpt is than the plain loop: both measured now, on one set of prompts.
 
 The loop answers one prompt after another and computes the whole sequence again for every character. Two
-workloads: `untrained`, whose answers run on (13 tokens in the mean), has a floor of 5 times the loop at 32 in
-flight. `long`, the string tasks as they are, is printed without one: its answers have 7 tokens, so that reading
-the prompt, which the loop does as fast, is more than half of the engine's work, and the ratio is 4 to 5.
-Medians of interleaved rounds, one thread each. Ends with 1 where the floor is missed, or a text depends on how
-many are in flight.
+workloads, 480 prompts each: `long`, the string tasks as they are (7 tokens an answer, so that reading the prompt
+is half of the engine's work), and `untrained`, whose answers run on (13 tokens). Both have a floor of 5 times the
+loop at 32 in flight. The engine reads a task's first 48 characters once and puts their keys and values back for
+every later prompt, which is part of what is measured. On two shared cores (Xeon, torch 2.13), at 32 in flight:
+`long` 6.1 to 7.2 times the loop (4.9 to 5.1 where every prompt is read whole), `untrained` 8.0 to 9.9.
+
+A ratio is the median over rounds of loop and engine one after the other, after a round to warm up, one thread each.
+Ends with 1 where a floor is missed, or a text depends on how many are in flight, or is not the loop's.
 """
 
 from __future__ import annotations
@@ -28,9 +31,10 @@ from evalflow.model.tiny_gpt.recipe import CheckpointName
 from evalflow.record import Decoding, Request
 from evalflow.string_tasks import TASKS, WordPool, prompt_for
 
-FLOORS: dict[CheckpointName, float | None] = {"untrained": 5.0, "long": None}
+WORKLOADS: tuple[CheckpointName, ...] = ("long", "untrained")
+FLOOR = 5.0  # times the loop's speed, at 32 in flight
 CONCURRENCY = (1, 8, 32)
-ROUNDS = 3
+ROUNDS = 5
 GREEDY = Decoding()
 SAY = Console(highlight=False, soft_wrap=True).print
 
@@ -89,26 +93,25 @@ async def measure(
 def report(checkpoint: CheckpointName, seconds: dict[str, list[float]], answers: dict[str, Answers]) -> bool:
     """Print one workload; whether it is as fast and as steady as promised."""
     tokens = sum(count for _, count in answers["loop"])
-    loop = statistics.median(seconds["loop"])
     prompts = len(answers["loop"])
     SAY(f"{checkpoint}: {prompts} prompts, {tokens / prompts:.1f} tokens an answer")
+    ratios = {arm: [a / b for a, b in zip(seconds["loop"], seconds[arm], strict=True)] for arm in seconds}
     for arm, rounds in seconds.items():
-        median = statistics.median(rounds)
-        rate = sum(count for _, count in answers[arm]) / median
+        spread = f"{min(ratios[arm]):.1f} to {max(ratios[arm]):.1f}"
         as_loop = sum(mine == theirs for mine, theirs in zip(answers[arm], answers["loop"], strict=True))
-        SAY(f"  {arm:>4}  {rate:8.0f} tok/s  {loop / median:5.1f} x  texts as the loop's: {as_loop}")
-    steady = all(answers[str(concurrency)] == answers["1"] for concurrency in CONCURRENCY)
-    ratio = loop / statistics.median(seconds["32"])
-    floor = FLOORS[checkpoint]
-    fast = floor is None or ratio >= floor
-    SAY(f"  same texts at {CONCURRENCY} in flight: {steady}; floor at 32: {floor}, held: {fast}")
-    return steady and fast
+        rate = tokens / statistics.median(rounds)
+        ratio = statistics.median(ratios[arm])
+        SAY(f"  {arm:>4}  {rate:8.0f} tok/s  {ratio:5.1f} x ({spread})  texts as the loop's: {as_loop}")
+    same = all(each == answers["loop"] for each in answers.values())
+    fast = statistics.median(ratios["32"]) >= FLOOR
+    SAY(f"  same texts at {CONCURRENCY} in flight and in the loop: {same}; at least {FLOOR} x at 32: {fast}")
+    return same and fast
 
 
 def main() -> int:
     """Both workloads on prompts of training words: enough of them that the last few in flight weigh little."""
     prompts = [prompt_for(task, word) for word in WordPool().split()[0][:160] for task in TASKS]
-    good = [report(name, *asyncio.run(measure(name, prompts))) for name in FLOORS]
+    good = [report(name, *asyncio.run(measure(name, prompts))) for name in WORKLOADS]
     return 0 if all(good) else 1
 
 

@@ -20,6 +20,7 @@ from evalflow.errors import ModelError
 from evalflow.model.tiny_gpt import vocabulary
 from evalflow.model.tiny_gpt.job import Job
 from evalflow.model.tiny_gpt.pinned import torch_threads
+from evalflow.model.tiny_gpt.prefix import PrefixStore
 from evalflow.model.tiny_gpt.sampling import Logits
 from evalflow.model.tiny_gpt.shape import SLOTS
 from evalflow.model.tiny_gpt.tile import Tile
@@ -51,17 +52,18 @@ class Engine:
         self._running: dict[int, Job] = {}
         self._tokens_b = np.full(SLOTS, vocabulary.END)
         self._positions_b = np.zeros(SLOTS, dtype=np.int64)
+        self._prefixes = PrefixStore()
         self._steps = self._stepped = self._most = 0
         self._worker = threading.Thread(target=self._work, name="tiny_gpt", daemon=True)
         self._worker.start()
 
-    async def generate(self, prompt: str, decoding: Decoding, seed: int) -> Completion:
-        """Answer one prompt. Cancelling it frees its slot at the next step.
+    async def generate(self, prompt: str, decoding: Decoding, seed: int, salt: str = "") -> Completion:
+        """Answer one prompt. Cancelling it frees its slot at the next step; only one `salt` shares prefixes.
 
         Raises:
             ModelError: this prompt cannot be answered, or the engine is broken or closed.
         """
-        job = Job.of(prompt, decoding, seed)
+        job = Job.of(prompt, decoding, seed, salt)
         self._submit(job)
         return await asyncio.wrap_future(job.future)
 
@@ -77,9 +79,15 @@ class Engine:
         return result
 
     def facts(self) -> Mapping[str, Any]:
-        """Steps so far, the mean number of sequences in a step (None before the first) and the most."""
+        """Steps, the mean number of sequences in one (None before the first) and the most; blocks of prefixes."""
         mean = self._stepped / self._steps if self._steps else None
-        return {"batch_mean": mean, "batch_max": self._most, "steps": self._steps}
+        return {
+            "batch_mean": mean,
+            "batch_max": self._most,
+            "steps": self._steps,
+            "prefix_lookups": self._prefixes.lookups,
+            "prefix_hits": self._prefixes.hits,
+        }
 
     async def close(self) -> None:
         """Refuse what comes, end what is in flight, and wait for the worker to stop."""
@@ -146,7 +154,8 @@ class Engine:
         slot = self._free.pop()
         self._running[slot] = job
         self._positions_b[slot] = len(job.prompt) - 1
-        self._advance(slot, job, self._tile.prefill(slot, job.prompt))
+        logits_v, job.cached = self._prefixes.prefill(self._tile, slot, job.prompt, job.salt)
+        self._advance(slot, job, logits_v)
 
     def _step(self) -> None:
         """One token for everyone in flight."""

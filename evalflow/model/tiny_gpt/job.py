@@ -30,14 +30,16 @@ class Job:
 
     prompt: Sequence[int]
     decoding: Decoding
+    salt: str
     rng: np.random.Generator
     sent: float
     future: Future[Completion] = field(default_factory=Future)
+    cached: int = 0
     text: str = ""
     drawn_at: list[float] = field(default_factory=list)
 
     @classmethod
-    def of(cls, prompt: str, decoding: Decoding, seed: int) -> Job:
+    def of(cls, prompt: str, decoding: Decoding, seed: int, salt: str = "") -> Job:
         """A job for a prompt that this model can read.
 
         Raises:
@@ -51,7 +53,7 @@ class Job:
             )
         if "" in decoding.stop:
             raise ModelError("tiny_gpt: a stop string is empty, which would end every text; remove it")
-        return cls(tokens, decoding, np.random.default_rng(seed), sent=time.monotonic())
+        return cls(tokens, decoding, salt, np.random.default_rng(seed), sent=time.monotonic())
 
     @property
     def limit(self) -> int:
@@ -84,6 +86,8 @@ class Job:
             tokens_in=len(self.prompt),
             tokens_out=len(self.drawn_at),
             tokens_source="local",
+            cached_tokens=self.cached,
+            cached_source="local",
             times=Times(
                 sent=self.sent,
                 first_token=first,

@@ -1,4 +1,7 @@
-"""The fixed-length protocol: how long a prompt and a fixed number of tokens take, whatever the answer."""
+"""The fixed-length protocol: how long a prompt and a fixed number of tokens take, whatever the answer.
+
+It asks the tile itself, so that the whole prompt is read every time: no prefix is looked up or kept.
+"""
 
 from __future__ import annotations
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 from rich.console import Console
 
+from evalflow.model.protocol import Model
 from evalflow.model.tiny_gpt.checkpoint import listed_digest, path_of, weights_digest
 from evalflow.model.tiny_gpt.recipe import RECIPES, CheckpointName
 from evalflow.model.tiny_gpt.shape import LAYERS, SLOTS, WIDTH, parameter_count
@@ -23,12 +24,15 @@ BYTES: Mapping[Precision, int] = {"float32": 4, "float64": 8}
 
 
 @dataclass
-class TinyGPT:
-    """A character-level GPT that knows the string tasks. Its texts are the same at any concurrency.
+class TinyGPT(Model):
+    """A character-level GPT that knows the string tasks. Its texts are the same at any concurrency, warm or cold.
 
     `checkpoint` names the recipe; `retrain` trains it again at the start instead of loading what ships.
-    At most `max_batch` requests are computed at once, the others wait.
+    At most `max_batch` requests are computed at once, the others wait. Prompt prefixes are kept in whole blocks of
+    48 tokens: prompts that share fewer share nothing.
     """
+
+    regimes: ClassVar[tuple[str, ...]] = ("cold", "isolated", "warm")
 
     checkpoint: CheckpointName = "long"
     retrain: bool = False
@@ -95,7 +99,7 @@ class TinyGPT:
             ModelError: the prompt is empty, too long or holds an unknown character, or the engine is broken.
         """
         assert self._engine is not None, "not started"
-        return await self._engine.generate(request.prompt, request.decoding, request.seed)
+        return await self._engine.generate(request.prompt, request.decoding, request.seed, request.cache_salt)
 
     async def measure(self, probe: str) -> Sequence[Mapping[str, float]] | None:
         """`fixed_length`: s per repeat, run alone. `memory`: bytes, and what the key-value cache grows by."""
@@ -117,7 +121,7 @@ class TinyGPT:
         return None
 
     def facts(self) -> Mapping[str, Any]:
-        """Batch sizes, steps, threads, whether every slot gives equal bits here, and the weights' digest."""
+        """Batch sizes, steps, blocks of prefixes, threads, whether slots give equal bits here, the weights' digest."""
         if self._engine is None:
             return {}
         return {**self._engine.facts(), **self._observed}

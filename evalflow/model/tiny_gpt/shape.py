@@ -15,6 +15,12 @@ LAYERS = 2
 SLOTS = 32
 """How many sequences are computed at once, always: idle ones too."""
 
+BLOCK = 48
+"""A prompt is read in blocks of so many tokens, the last one shorter; prefixes are kept in whole blocks.
+
+The string tasks' prompts share 48 tokens, and one more block costs as much as about 50 tokens in one.
+"""
+
 
 def shapes() -> dict[str, tuple[int, ...]]:
     """Name -> shape of every weight; matrices are (in, out)."""

@@ -14,7 +14,7 @@ from evalflow.model.tiny_gpt import vocabulary
 from evalflow.model.tiny_gpt.engine import Engine
 from evalflow.model.tiny_gpt.network import init_weights
 from evalflow.model.tiny_gpt.shape import SLOTS
-from evalflow.model.tiny_gpt.tile import Tile
+from evalflow.model.tiny_gpt.tile import Block, Tile
 from evalflow.record import Completion, Decoding
 from evalflow.string_tasks import TASKS, WordPool, prompt_for
 
@@ -34,7 +34,7 @@ class Scripted(Tile):
         self.ends = np.zeros(SLOTS, dtype=np.int64)
         self.gate = gate
 
-    def prefill(self, slot: int, tokens: Sequence[int]) -> np.ndarray:
+    def prefill(self, slot: int, tokens: Sequence[int], cached: int = 0) -> np.ndarray:
         self.ends[slot] = len(tokens)
         return self._one_hot(0)
 
@@ -127,7 +127,41 @@ def test_times_are_in_order() -> None:
     assert sum(done.gaps) == pytest.approx(times.last_token - times.first_token)
 
 
-def texts(concurrency: int, decoding: Decoding, order: Sequence[int], slots: int = SLOTS) -> list[str]:
+Salt = Callable[[int], str]
+
+
+def one(number: int) -> str:
+    """One salt for all: every prompt of a task after the first takes its prefix from the store."""
+    return ""
+
+
+def two(number: int) -> str:
+    """Two salts, in turn."""
+    return str(number % 2)
+
+
+def own(number: int) -> str:
+    """A salt a request: nothing is taken from the store."""
+    return str(number)
+
+
+class Spoilt(Tile):
+    """Reads as it should, but keeps blocks that are wrong by 10 % in one value of one head at one position."""
+
+    def block(self, slot: int, start: int) -> Block:
+        block = super().block(slot, start)
+        block[0, 1, 2, 40, :] *= 1.1
+        return block
+
+
+def texts(
+    concurrency: int,
+    decoding: Decoding,
+    order: Sequence[int],
+    slots: int = SLOTS,
+    salt: Salt = one,
+    tile: type[Tile] = Tile,
+) -> list[str]:
     """The real network's texts for `PROMPTS`, asked in `order` by so many clients with random pauses."""
 
     async def use(engine: Engine) -> list[str]:
@@ -137,7 +171,7 @@ def texts(concurrency: int, decoding: Decoding, order: Sequence[int], slots: int
         async def client() -> None:
             for number in queue:
                 await asyncio.sleep(pauses.random() * 0.003)
-                done = await engine.generate(PROMPTS[number], decoding, seed=1000 + number)
+                done = await engine.generate(PROMPTS[number], decoding, 1000 + number, salt(number))
                 answers[number] = done.text
 
         await asyncio.gather(*(client() for _ in range(concurrency)))
@@ -145,7 +179,7 @@ def texts(concurrency: int, decoding: Decoding, order: Sequence[int], slots: int
 
     # weights five times as wide give texts that vary, so that equal ones mean something
     weights = {name: weight * 5 if weight.dim() == 2 else weight for name, weight in init_weights(0).items()}
-    return with_engine(Tile(weights), use, slots)
+    return with_engine(tile(weights), use, slots)
 
 
 @pytest.mark.parametrize("decoding", [GREEDY, SAMPLED])
@@ -157,6 +191,19 @@ def test_a_text_is_the_same_whoever_else_is_asked(decoding: Decoding) -> None:
     for concurrency, slots in ((7, SLOTS), (32, SLOTS), (60, SLOTS), (60, 3)):
         random.Random(concurrency).shuffle(order)
         assert texts(concurrency, decoding, order, slots) == alone
+
+
+@pytest.mark.parametrize("decoding", [GREEDY, SAMPLED])
+@pytest.mark.parametrize("concurrency", [1, 7, 32])
+def test_a_text_is_the_same_whatever_was_read_before(decoding: Decoding, concurrency: int) -> None:
+    """In random orders: all prefixes read, one store for all, or two; and a store of wrong blocks would be seen."""
+    order = list(range(len(PROMPTS)))
+    nothing_shared = texts(1, decoding, order, salt=own)
+    random.Random(concurrency).shuffle(order)
+    for salt in (one, two, own):
+        assert texts(concurrency, decoding, order, salt=salt) == nothing_shared, salt.__name__
+    assert texts(concurrency, decoding, order, tile=Spoilt) != nothing_shared
+    assert texts(concurrency, decoding, order, salt=own, tile=Spoilt) == nothing_shared
 
 
 def test_a_sample_depends_on_its_seed() -> None:
@@ -272,8 +319,8 @@ def test_damaged_weights_fail_their_request_only() -> None:
     """Logits that are no numbers are this request's error; the engine serves the next."""
 
     class Once(Scripted):
-        def prefill(self, slot: int, tokens: Sequence[int]) -> np.ndarray:
-            logits = super().prefill(slot, tokens)
+        def prefill(self, slot: int, tokens: Sequence[int], cached: int = 0) -> np.ndarray:
+            logits = super().prefill(slot, tokens, cached)
             return logits * np.nan if len(tokens) == 4 else logits
 
     async def use(engine: Engine) -> str:

@@ -13,6 +13,7 @@ from evalflow.errors import ModelError
 from evalflow.model.protocol import Model
 from evalflow.model.tiny_gpt import checkpoint
 from evalflow.model.tiny_gpt import model as model_module
+from evalflow.model.tiny_gpt.latency import PROMPT
 from evalflow.model.tiny_gpt.model import TinyGPT
 from evalflow.model.tiny_gpt.recipe import RECIPES, Recipe
 from evalflow.model.tiny_gpt.ship import Counts, ask
@@ -151,6 +152,37 @@ def test_facts_tell_what_was_observed() -> None:
     assert (facts["torch_threads"], facts["slots_bit_equal"]) == (1, True)
     assert 1 < facts["batch_mean"] <= facts["batch_max"] == 4
     assert model.facts() == {}
+
+
+def test_a_request_says_how_much_of_its_prompt_was_cached() -> None:
+    """A warm call, then its group: 48 tokens each; another salt or another task has to read everything."""
+
+    async def use(model: TinyGPT) -> tuple[list[tuple[int | None, str | None]], dict[str, Any]]:
+        twice = [prompt_for("twice", word) for word in VALIDATION[:3]]
+        asked = [("a", twice[0][:48]), ("a", twice[0]), ("a", twice[1]), ("b", twice[2]), ("b", twice[2])]
+        asked += [("a", prompt_for("loud", VALIDATION[0])), ("", twice[0])]
+        found = []
+        for salt, prompt in asked:
+            done = await model.complete(Request("x", prompt, Decoding(max_tokens=1), 0, salt))
+            found.append((done.cached_tokens, done.cached_source))
+        return found, dict(model.facts())
+
+    assert TinyGPT.regimes == ("cold", "isolated", "warm")
+    found, facts = started(TinyGPT(), use)
+    assert found == [(cached, "local") for cached in (0, 48, 48, 0, 48, 0, 0)]
+    # the warm call ends with its block, which is read for its logits and never looked up
+    assert (facts["prefix_lookups"], facts["prefix_hits"]) == (6, 3)
+
+
+def test_the_fixed_length_probe_knows_no_prefix() -> None:
+    """It reads its whole prompt every time: nothing is looked up, and nothing is left for later requests."""
+
+    async def use(model: TinyGPT) -> tuple[int, int | None]:
+        await model.measure("fixed_length")
+        lookups = model.facts()["prefix_lookups"]
+        return lookups, (await model.complete(Request("x", PROMPT, Decoding(), 0))).cached_tokens
+
+    assert started(TinyGPT(), use) == (0, 0)
 
 
 def test_a_closed_model_can_be_started_again() -> None:

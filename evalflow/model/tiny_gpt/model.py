@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
@@ -50,6 +51,7 @@ class TinyGPT(Model):
         if self.dtype not in get_args(Precision):
             raise ValueError(f"dtype is {self.dtype!r}; give one of {', '.join(get_args(Precision))}")
         self._engine: Engine | None = None
+        self._cancelled = threading.Event()
         self._observed: dict[str, Any] = {}
 
     @property
@@ -88,7 +90,11 @@ class TinyGPT(Model):
 
         from evalflow.model.tiny_gpt.tile import Tile
 
-        self._engine = await asyncio.to_thread(self._build)
+        try:
+            self._engine = await asyncio.to_thread(self._build)
+        except asyncio.CancelledError:
+            self._cancelled.set()  # a thread cannot be cancelled, but training asks after each step
+            raise
         self._observed["torch_threads"] = await self._engine.alone(lambda _: torch.get_num_threads())
         self._observed["slots_bit_equal"] = await self._engine.alone(Tile.slots_agree)
 
@@ -145,7 +151,7 @@ class TinyGPT(Model):
         if self.trains:
             from evalflow.model.tiny_gpt.train import train
 
-            return train(RECIPES[self.checkpoint], self.checkpoint)
+            return train(RECIPES[self.checkpoint], self.checkpoint, self._cancelled.is_set)
         return {name: torch.from_numpy(array) for name, array in load(self.checkpoint).items()}
 
     def _build(self) -> Engine:

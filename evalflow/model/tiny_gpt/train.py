@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.progress import Progress
 from torch import Tensor
 
+from evalflow.errors import ModelError
 from evalflow.model.tiny_gpt.network import Weights, forward, init_weights
 from evalflow.model.tiny_gpt.pinned import torch_threads
 from evalflow.model.tiny_gpt.recipe import Recipe
@@ -23,16 +24,26 @@ IGNORED = -100
 """A target that the loss passes over."""
 
 
-def train(recipe: Recipe, name: str) -> Weights:
-    """Weights made by `recipe`; a progress bar called `name` shows on stderr where that is a terminal."""
+def train(recipe: Recipe, name: str, stopped: Callable[[], bool] = lambda: False) -> Weights:
+    """Weights made by `recipe`; a progress bar called `name` shows on stderr where that is a terminal.
+
+    Raises:
+        ModelError: `stopped`, which is asked after each step, said so.
+    """
     console = Console(stderr=True)
     weights = init_weights(recipe.init_seed)
     for weight in weights.values():
         weight.requires_grad_()
     with torch_threads(1), Progress(console=console, disable=not console.is_terminal, transient=True) as bar:
         task = bar.add_task(f"training tiny_gpt {name}", total=recipe.pretrain_steps + recipe.steps)
-        pretrain(weights, recipe, lambda: bar.advance(task))
-        tune(weights, recipe, lambda: bar.advance(task))
+
+        def advance() -> None:
+            if stopped():
+                raise ModelError(f"tiny_gpt: training {name} was stopped; start it again")
+            bar.advance(task)
+
+        pretrain(weights, recipe, advance)
+        tune(weights, recipe, advance)
     return {key: weight.detach() for key, weight in weights.items()}
 
 

@@ -1,13 +1,19 @@
 """Training tiny_gpt by recipe."""
 
+import asyncio
 import random
+import threading
+import time
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 import torch
 
+from evalflow.errors import ModelError
 from evalflow.model.tiny_gpt import train as training
 from evalflow.model.tiny_gpt.checkpoint import listed_digest, weights_digest
+from evalflow.model.tiny_gpt.model import TinyGPT
 from evalflow.model.tiny_gpt.network import forward, init_weights
 from evalflow.model.tiny_gpt.recipe import RECIPES, Recipe
 from evalflow.model.tiny_gpt.train import IGNORED, Lesson, stream, train
@@ -111,3 +117,34 @@ def test_no_training_is_the_untouched_start() -> None:
     """The untrained checkpoint is the seeded start and nothing else, here as where it was made."""
     weights = {name: weight.numpy() for name, weight in init_weights(0).items()}
     assert weights_digest(weights) == listed_digest("untrained")
+
+
+def test_training_stops_after_the_step_that_it_is_told_to() -> None:
+    """Whoever waits for a stop waits for one step, not for the recipe."""
+    asked = iter([False, False, True])
+    with pytest.raises(ModelError, match="training brief was stopped"):
+        train(BRIEF, "brief", lambda: next(asked))
+    assert next(asked, "asked three times") == "asked three times"
+
+
+def test_a_start_that_is_cancelled_stops_its_training(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C while a checkpoint is trained: its thread ends within a step."""
+    begun, ended = threading.Event(), threading.Event()
+
+    def endless(recipe: Recipe, name: str, stopped: Callable[[], bool]) -> None:
+        begun.set()
+        while not stopped():
+            time.sleep(0.001)
+        ended.set()
+        raise ModelError("stopped")
+
+    async def cancel() -> None:
+        start = asyncio.create_task(TinyGPT(retrain=True).start())
+        await asyncio.to_thread(begun.wait)
+        start.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await start
+
+    monkeypatch.setattr(training, "train", endless)
+    asyncio.run(cancel())
+    assert ended.wait(timeout=10)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import io
+import os
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
@@ -12,11 +14,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalflow import __version__
-from evalflow.errors import ConfigError, EvalflowError, ExitCode, UsageError, worst
+from evalflow.errors import (
+    ConfigError,
+    EvalflowError,
+    ExitCode,
+    MetricError,
+    OutputError,
+    TrackingError,
+    UsageError,
+    worst,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from evalflow.record import Row
     from evalflow.runner.journal import StoredRun
     from evalflow.runner.plan import Plan
 
@@ -28,7 +40,7 @@ evalflow: declarative experiments for language models
   evalflow -m seed=0,1,2                 sweep over values
   evalflow dry_run=true                  print the plan and stop
   evalflow score RUN                     score and judge a stored run again, without its model
-  evalflow ui                            open the MLflow UI on the store under outputs/
+  evalflow ui [--port N]                 open the MLflow UI on the store under outputs/ (or --uri URI)
 
   arms.long.decoding.temperature=0.7     change one field of one arm
   +arm@arms.hot=sampled                  add an arm         ~arms.short    remove one
@@ -73,6 +85,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit code (contract: `errors.ExitCode`)."""
     line = list(sys.argv[1:] if argv is None else argv)
     debug = "--debug" in line
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that lacks a character still gets the verdict
     try:
         return _guarded(partial(_dispatch, line), debug)
     except KeyboardInterrupt:
@@ -88,6 +103,8 @@ def _guarded(command: Callable[[], int], debug: bool) -> int:
         return _ended(fault.faults, fault.exit_code, debug)
     except EvalflowError as fault:
         return _ended([fault], fault.exit_code, debug)
+    except SystemExit as ended:
+        return _ended([f"something called exit({ended.code}); no class of yours may"], ExitCode.INCOMPLETE, debug)
     except Exception as fault:  # noqa: BLE001 - Python's own exit code 1 would read as "a gate failed"
         told = f"{type(fault).__name__}: {' '.join(str(fault).split())}"
         said = f"{told}; a defect of evalflow or of a class of yours, which --debug shows"
@@ -109,19 +126,23 @@ def _dispatch(line: list[str]) -> int:
     if "--version" in rest:
         print(f"evalflow {__version__}")
         return ExitCode.PASS
-    if any(word in HYDRA_FLAGS or word.split("=")[0] in HYDRA_FLAGS for word in rest):
+    if any(word.split("=")[0] in HYDRA_FLAGS for word in rest):
         return _hydra(rest, options)
     if any(word in SWEEP_FLAGS for word in rest):
         return _sweep([word for word in rest if word not in SWEEP_FLAGS], options)
     commands = {"score": _score, "ui": _ui}
     if rest and rest[0] in commands:
         return commands[rest[0]](rest[1:], options)
+    if rest and rest[0].isalpha():
+        from evalflow.runner.build import nearest
+
+        raise UsageError(f"{rest[0]}: there is no such command; {nearest(rest[0], commands)}")
     return _run(rest, options)
 
 
 def _options(line: list[str]) -> tuple[Options, list[str]]:
     parser = argparse.ArgumentParser(prog="evalflow", add_help=False, allow_abbrev=False, exit_on_error=False)
-    parser.add_argument("--config-dir", "-cd", action="append", default=[], type=Path)
+    parser.add_argument("--config-dir", action="append", default=[], type=Path)
     parser.add_argument("--allow", action="append", default=[])
     parser.add_argument("--quiet", action="store_true")
     parser.add_argument("--debug", action="store_true")
@@ -134,8 +155,6 @@ def _options(line: list[str]) -> tuple[Options, list[str]]:
 
 
 def _allowed_by_environment() -> list[str]:
-    import os
-
     return [prefix for prefix in os.environ.get("EVALFLOW_ALLOW", "").replace(":", ",").split(",") if prefix]
 
 
@@ -199,67 +218,87 @@ def _conclude(plan: Plan, run: StoredRun, options: Options, console: Console, tr
     from evalflow.runner.judge import judge
     from evalflow.runner.score import score
 
-    scores = score(plan, run.rows, run.probes, run.traces)
-    report = build_report(run, scores, judge(scores))
-    write_report(run.folder, report, scores.rows)
-    if options.quiet:
-        print(report["verdict"])
-    else:
+    try:
+        scores = score(plan, run.rows, run.probes, run.traces)
+        report = build_report(run, scores, judge(scores))
+    except MetricError as fault:
+        raise MetricError(f"{fault}: evalflow score {run.folder}") from fault
+    unwritten: OutputError | None = None
+    try:
+        write_report(run.folder, report, scores.rows)
+    except OutputError as fault:
+        unwritten = fault  # the verdict is said first
+    link = _track(plan, run, report, scores.rows, options) if track and unwritten is None else None
+
+    def say() -> None:
+        if options.quiet:
+            print(report["verdict"])
+            return
         print_report(report, console)
         console.print(f"Folder: {run.folder}", soft_wrap=True)
-    if track:
-        _track(plan, run, report, scores.rows, options, console)
+        if link:
+            console.print(f"MLflow: {link}", soft_wrap=True)
+
+    _said(say)
+    if unwritten is not None:
+        raise unwritten
     return int(report["exit_code"])
 
 
-def _track(
-    plan: Plan, run: StoredRun, report: dict[str, Any], rows: list[Any], options: Options, console: Console
-) -> None:
-    from evalflow.errors import TrackingError
-    from evalflow.tracking.finished_run import FinishedRun
+def _said(say: Callable[[], None]) -> None:
+    """Print; a reader that has gone, or a full disk behind a pipe, changes no verdict."""
+    try:
+        say()
+        sys.stdout.flush()
+    except (OSError, UnicodeError, SystemExit):  # rich ends the process on a broken pipe
+        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - for good
+
+
+def _track(plan: Plan, run: StoredRun, report: dict[str, Any], rows: list[Row], options: Options) -> str | None:
+    """Log the run; where it can be looked at. Whatever becomes of tracking, the verdict stands and is on disk."""
+    from evalflow.tracking.finished_run import FinishedRun, Logged
 
     if plan.tracking is None:
-        return
+        return None
     try:
         finished = FinishedRun(run.folder, report, rows, run.items, options.sweep_id, options.swept)
-        logged = plan.tracking.log(finished, Path(plan.runner.outputs))
-    except Exception as fault:  # noqa: BLE001 - whatever becomes of tracking, the verdict stands and is on disk
+        logged: Logged | None = plan.tracking.log(finished, Path(plan.runner.outputs))
+        if logged is None:
+            return None
+        return f"{logged.link} (while `{logged.shown_by}` runs)" if logged.shown_by else logged.link
+    except (Exception, SystemExit) as fault:  # noqa: BLE001 - a tracker may be the user's
         said = str(fault) if isinstance(fault, TrackingError) else f"tracking: {type(fault).__name__}: {fault}"
         print(f"evalflow: not tracked: {' '.join(said.split())}", file=sys.stderr)
-        return
-    if logged is not None and not options.quiet:
-        console.print(f"MLflow: {logged.link} (while `evalflow ui` runs)", soft_wrap=True)
+        return None
 
 
 def _score(words: list[str], options: Options) -> int:
     """`evalflow score RUN`: the same scoring over stored rows."""
-    from evalflow.dataset.protocol import Selection
     from evalflow.runner.journal import find_run, load_run
-    from evalflow.runner.plan import build_plan
-    from evalflow.runner.stored_config import from_yaml
+    from evalflow.runner.session import stored_plan
 
-    if len(words) != 1:
-        raise UsageError("evalflow score: it takes one run; give its folder or id")
+    if len(words) != 1 or words[0].startswith("-"):
+        raise UsageError("evalflow score: it takes one run; give its folder or its id under outputs/")
     run = load_run(find_run(words[0]))
-    config = from_yaml(run.folder / "config.yaml")
-    plan = build_plan(config, options.allow, stored=Selection(run.items, run.state.get("part")))
-    return _conclude(plan, run, options, _console(), track=False)
+    return _conclude(stored_plan(run, options.allow), run, options, _console(), track=False)
 
 
 def _ui(words: list[str], options: Options) -> int:  # noqa: ARG001 - every command has this shape
     """`evalflow ui`: the MLflow UI on the store that runs are logged to."""
     from evalflow.tracking.ui import serve
 
-    parser = argparse.ArgumentParser(prog="evalflow ui", exit_on_error=False)
+    takes = "it takes --outputs DIR, --uri URI, --port N"
+    parser = argparse.ArgumentParser(prog="evalflow ui", add_help=False, exit_on_error=False)
     parser.add_argument("--outputs", type=Path, default=Path("outputs"))
     parser.add_argument("--uri", default=None)
     parser.add_argument("--port", type=int, default=5000)
     try:
-        asked = parser.parse_args(words)
-    except (argparse.ArgumentError, SystemExit) as fault:
-        raise UsageError(f"evalflow ui: {fault}; it takes --outputs DIR, --uri URI, --port N") from None
-    print(f"http://127.0.0.1:{asked.port}  (Ctrl-C ends it)")
-    return serve(asked.outputs, asked.uri, asked.port)
+        asked, unknown = parser.parse_known_args(words)
+    except argparse.ArgumentError as fault:
+        raise UsageError(f"evalflow ui: {fault}; {takes}") from None
+    if unknown:
+        raise UsageError(f"evalflow ui: there is no {unknown[0]}; {takes}")
+    return serve(asked.outputs, asked.uri, asked.port, lambda address: print(f"{address}  (Ctrl-C ends it)"))
 
 
 def _sweep(overrides: list[str], options: Options) -> int:
@@ -277,6 +316,9 @@ def _sweep(overrides: list[str], options: Options) -> int:
         swept = dict(word.split("=", 1) for place, word in enumerate(job) if any(word != j[place] for j in jobs))
         one = replace(options, sweep_id=sweep_id, swept=swept)
         codes.append(_guarded(partial(_run, list(job), one), options.debug))
+        print(flush=True)
+    for job, code in zip(jobs, codes, strict=True):
+        print(f"{ExitCode(code).name.lower():<12} {' '.join(job)}")
     return worst(codes)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -175,11 +176,13 @@ def test_debug_shows_the_traceback(cli: Cli, experiment: Experiment) -> None:
     assert "Traceback" in ran.err
 
 
-def test_a_defect_is_no_failed_gate(cli: Cli, experiment: Experiment) -> None:
+def test_a_defect_is_no_failed_gate(cli: Cli, experiment: Experiment, home: Path) -> None:
     """A metric that raises ends in code 3 and one line that names it; Python's own 1 would mean that a gate failed."""
     ran = cli(*experiment(metrics={"m": {"_target_": "tests.stand_ins.Broken"}}, gates={}))
     assert ran.code == 3
-    assert ran.faults == ["evalflow: metrics.m: KeyError: 'score' on item 'a'; mend the metric and score the run again"]
+    assert ran.folder is not None
+    said = "metrics.m: KeyError: 'score' on item 'a'; mend the metric and score the run again"
+    assert ran.faults == [f"evalflow: {said}: evalflow score {ran.folder.relative_to(home)}"]
     assert len(ran.rows) == 6
 
 
@@ -204,6 +207,57 @@ def test_tracking_that_fails_leaves_the_verdict(cli: Cli, experiment: Experiment
     assert ran.code == 0
     assert ran.faults == ["evalflow: not tracked: tracking: ValueError: no such notebook"]
     assert ran.report["verdict"] == "pass"
+
+
+def test_a_reader_that_goes_away_changes_no_verdict(cli: Cli, experiment: Experiment) -> None:
+    """A closed pipe, a full disk behind it and a terminal without the characters all leave the exit code as it is."""
+    words = [sys.executable, "-m", "evalflow", *experiment(gates=GATE)]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1]), "PYTHONIOENCODING": "ascii"}
+    with Path("/dev/full").open("w") as full:
+        assert subprocess.run(words, stdout=full, stderr=subprocess.DEVNULL, env=environment).returncode == 0
+    reading, writing = os.pipe()
+    os.close(reading)
+    assert subprocess.run(words, stdout=writing, stderr=subprocess.DEVNULL, env=environment).returncode == 0
+    os.close(writing)
+    plain = subprocess.run(words, capture_output=True, env=environment)
+    assert (plain.returncode, plain.stderr) == (0, b"")
+    assert plain.stdout.decode("ascii").count("Verdict: pass") == 1
+
+
+def test_a_sweep_ends_with_a_line_per_job(cli: Cli, experiment: Experiment) -> None:
+    """What each job was given and how it ended, after all of them."""
+    ran = cli(*experiment(gates=GATE), "-m", "model.otherwise=right,wrong", "--quiet")
+    assert ran.code == 1
+    ends = [(line.split()[0], line.split()[-1]) for line in ran.out.splitlines()[-2:]]
+    assert ends == [("pass", "model.otherwise=right"), ("fail", "model.otherwise=wrong")]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["scor", "x"], "scor: there is no such command; did you mean score?"),
+        (["ui", "5077"], "evalflow ui: there is no 5077; it takes --outputs DIR, --uri URI, --port N"),
+        (["ui", "--port", "high"], "evalflow ui: argument --port: invalid int value: 'high'; it takes"),
+        (["score"], "evalflow score: it takes one run; give its folder or its id under outputs/"),
+    ],
+)
+def test_a_mistaken_command_says_what_there_is(cli: Cli, words: list[str], said: str) -> None:
+    """A command that is none, or arguments that it does not take: one line, exit code 64, nothing begun."""
+    ran = cli(*words)
+    assert (ran.code, ran.out) == (64, "")
+    (line,) = ran.faults
+    assert line.startswith(f"evalflow: {said}")
+
+
+def test_an_experiment_without_its_header_is_named(cli: Cli, experiment: Experiment, home: Path) -> None:
+    """Without `# @package _global_` in its first line Hydra would put the experiment somewhere else."""
+    words = experiment(gates=GATE)
+    path = home / "conf/experiment/case.yaml"
+    path.write_text(f"# mine\n{path.read_text(encoding='utf-8')}", encoding="utf-8")
+    ran = cli(*words)
+    assert ran.code == 64
+    said = "conf/experiment/case.yaml: its first line is another; begin it with `# @package _global_`"
+    assert ran.faults[0] == f"evalflow: {said}"
 
 
 def test_what_nobody_foresaw_is_one_line_and_code_3(

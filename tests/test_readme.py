@@ -59,3 +59,42 @@ def test_its_two_first_commands_are_the_makefiles():
     for target in ("demo", "test"):
         assert f"make {target}" in README[:200]
         assert re.search(rf"^{target}:", makefile, re.M)
+
+
+def test_the_readmes_model_runs(elsewhere, monkeypatch):
+    """The class of the README stands where a model does, and answers."""
+    block = re.search(r"```python\n# my_package/parrot.py\n(.*?)```", README, re.S)
+    assert block
+    (elsewhere / "my_package").mkdir()
+    (elsewhere / "my_package" / "parrot.py").write_text(block[1], encoding="utf-8")
+    monkeypatch.syspath_prepend(str(elsewhere))
+    (elsewhere / "d.jsonl").write_text('{"id": "a", "input": "hey ", "target": "hey hey"}\n', encoding="utf-8")
+    experiment = """# @package _global_
+# A parrot.
+defaults:
+  - /arm@arms.one: greedy
+  - /metric@metrics.exact: exact_match
+  - override /dataset: jsonl
+  - override /model: parrot
+  - _self_
+name: parrot
+dataset: {path: d.jsonl}
+model: {times: 2}
+gates: {right: {figure: quality/exact, floor: 1.0}}
+"""
+    for name, text in {"experiment": experiment, "model": "_target_: my_package.parrot.Parrot\n"}.items():
+        (elsewhere / "my" / name).mkdir(parents=True)
+        (elsewhere / "my" / name / "parrot.yaml").write_text(text, encoding="utf-8")
+    words = ["--config-dir", "my", "--allow", "my_package", "experiment=parrot", "tracking=none"]
+    assert main(words) == 0
+
+
+def test_contributings_metric_is_whole():
+    """The class and the test that CONTRIBUTING prints run as printed."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    metric, test = re.findall(r"```python\n(.*?)```", text, re.S)
+    place: dict[str, object] = {}
+    exec(metric, place)
+    # the module does not exist here: what it would hold was just executed
+    exec("\n".join(line for line in test.splitlines() if "ends_with_full_stop import" not in line), place)
+    place["test_a_full_stop_at_the_end_counts"]()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
 from rich import box
 from rich.console import Console
@@ -32,35 +32,46 @@ def print_report(report: Mapping[str, Any], console: Console) -> None:
     dataset = f"{report['dataset']['n']} items of {report['dataset']['name']}{part}"
     console.print(Text(f"{report['experiment']} · {dataset} · run {report['run_id']}", style="bold"))
     console.print(_arms(report))
-    for note in report["notes"]:
-        console.print(Text(f"note: {note}"))
-    if report["comparisons"]:
-        console.print(Text("Comparisons", style="bold"))
-        for name, figures in report["comparisons"].items():
-            for delta in figures.values():
-                console.print(Text(f"  {name}: {delta['words']}"))
-        console.print()
+    _block(console, None, [*_troubles(report), *(f"note: {note}" for note in report["notes"])])
+    words = [f"{name}: {d['words']}" for name, figures in report["comparisons"].items() for d in figures.values()]
+    _block(console, "Comparisons", words)
     console.print(_gates(report))
-    for name, gate in report["gates"].items():
-        if gate["outcome"] == "fail":
-            console.print(Text(_failed(name, gate)))
-    if report["limits"]:
-        console.print(Text("This experiment does not show", style="bold"))
-        for limit in report["limits"]:
-            console.print(Text(f"  {limit}"))
-        console.print()
-    for reason in report["reasons"]:
-        console.print(Text(f"  {reason}"))
+    failed = [_failed(name, gate) for name, gate in report["gates"].items() if gate["outcome"] == "fail"]
+    _block(console, None, failed)
+    _block(console, "This experiment does not show", report["limits"])
     verdict = Text("Verdict: ").append(report["verdict"], style=STYLE[report["verdict"]])
-    console.print(verdict.append(f" (exit code {report['exit_code']})"))
+    verdict.append(f" (exit code {report['exit_code']})")
+    console.print(verdict.append("".join(f"; {reason}" for reason in report["reasons"])))
+
+
+def _block(console: Console, title: str | None, lines: Sequence[str]) -> None:
+    """A titled list with a blank line after it; nothing where there are no lines."""
+    if not lines:
+        return
+    if title:
+        console.print(Text(title, style="bold"))
+    for line in lines:
+        console.print(Text(f"  {line}"))
+    console.print()
+
+
+def _troubles(report: Mapping[str, Any]) -> list[str]:
+    """What went wrong in each arm, in the model's own words."""
+    lines = []
+    for name, arm in report["arms"].items():
+        if arm["unavailable"]:
+            lines.append(f"arm {name} is unavailable: {arm['unavailable']}")
+        lines += [f"arm {name}, {e['count']} error rows: {e['kind']}: {e['message']}" for e in arm["errors"]]
+    return lines
 
 
 def _arms(report: Mapping[str, Any]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title_justify="left")
-    table.add_column("figure")
+    table.add_column("figure", overflow="fold")
     arms = report["arms"]
     for name, arm in arms.items():
-        table.add_column(Text(f"{name} (control)" if arm["conditions"]["control"] else name), justify="right")
+        title = f"{name} (control)" if arm["conditions"]["control"] else name
+        table.add_column(Text(title), justify="right", overflow="fold")
     names = dict.fromkeys(figure for arm in arms.values() for figure in arm["figures"])
     for figure in sorted(names, key=lambda name: (not name.startswith("quality/"), name.split("/")[0] == "n")):
         table.add_row(Text(figure), *(Text(shown(arm["figures"].get(figure))) for arm in arms.values()))
@@ -74,29 +85,29 @@ def _arms(report: Mapping[str, Any]) -> Table:
 def _gates(report: Mapping[str, Any]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for heading in ("gate", "outcome", "figure", "of", "value", "wanted", "n", "reason"):
-        table.add_column(heading, justify="right" if heading in ("value", "n") else "left")
+        justify: Literal["right", "left"] = "right" if heading in ("value", "n") else "left"
+        table.add_column(heading, justify=justify, overflow="fold")
     for name, gate in report["gates"].items():
         outcome = f"{gate['outcome']} (report only)" if gate["report_only"] else gate["outcome"]
-        value = "-" if gate["value"] is None else number(gate["value"])
-        bound = "" if gate["bound"] == "value" else f" ({gate['bound']})"
         n = "-" if gate["denominator"] is None else str(gate["denominator"])
-        cells = [
-            name,
-            gate["figure"],
-            gate["comparison"] or gate["arm"] or "every arm",
-            f"{value}{bound}",
-            gate["threshold"],
-            n,
-        ]
-        texts = [Text(cell) for cell in cells]
+        wanted = f"not {gate['threshold']}" if gate["expected"] == "fail" else gate["threshold"]
+        whose = gate["comparison"] or gate["arm"] or "every arm"
+        texts = [Text(cell) for cell in (name, gate["figure"], whose, _held(gate), wanted, n)]
         style = "" if gate["report_only"] else STYLE[gate["outcome"]]
         table.add_row(texts[0], Text(outcome, style=style), *texts[1:], Text(gate["reason"] or ""))
     return table
 
 
+def _held(gate: Mapping[str, Any]) -> str:
+    """The number that was held against the threshold, and which end of its interval it is."""
+    if gate["value"] is None:
+        return "-"
+    return number(gate["value"]) + {"value": "", "lower": " (low end)", "upper": " (high end)"}[gate["bound"]]
+
+
 def _failed(name: str, gate: Mapping[str, Any]) -> str:
     rows = ", ".join(gate["rows"][:5]) + (f" and {len(gate['rows']) - 5} more" if len(gate["rows"]) > 5 else "")
-    parts = [f"  {name} failed", f"decided by {rows}" if rows else "", gate["on_fail"] or ""]
+    parts = [f"{name} failed", f"decided by {rows}" if rows else "", gate["on_fail"] or ""]
     return "; ".join(part for part in parts if part)
 
 
@@ -105,7 +116,8 @@ def shown(figure: Mapping[str, Any] | None) -> str:
     if figure is None:
         return ""
     if figure["value"] is None:
-        return f"undefined: {figure['reason']}"
+        # an arm's own trouble is told once, not in every cell
+        return "-" if figure["reason"].startswith("arm unavailable") else f"undefined: {figure['reason']}"
     scale, suffix = (1000, " ms") if figure["unit"] == "s" else (1, "")
     text = number(scale * figure["value"]) + suffix
     if figure["low"] is not None:

@@ -127,8 +127,10 @@ def _compose(tree: ConfigTree, overrides: Sequence[str], faults: Faults) -> Dict
             composed: DictConfig = compose("config", [*search, *overrides], return_hydra_config=True)
             return composed
     except (HydraException, OmegaConfBaseException) as fault:
+        _raise_interrupt(fault)
         faults.add("config", _one_line(fault), "mend the file or override that it names")
     except Exception as fault:  # noqa: BLE001 - a YAML scanner error is no HydraException, and has no common base with it
+        _raise_interrupt(fault)
         faults.add("config", _one_line(fault), "mend the YAML that it names")
     return None
 
@@ -149,5 +151,15 @@ def _plain(node: Any, key: Any, where: str, faults: Faults) -> Any:
     return value
 
 
+def _raise_interrupt(fault: BaseException) -> None:
+    """Hydra makes a Ctrl-C during composing an error of its own; let it be a Ctrl-C again."""
+    cause = fault.__cause__ or fault.__context__
+    if isinstance(cause, KeyboardInterrupt):
+        raise cause
+
+
 def _one_line(fault: BaseException) -> str:
-    return " ".join(str(fault).split()) or type(fault).__name__
+    """The fault's own words, without Hydra's list of where it looked; the cause's where it has none."""
+    said = " ".join(str(fault).split("Config search path")[0].split())
+    cause = fault.__cause__ or fault.__context__
+    return said or (_one_line(cause) if cause else type(fault).__name__)

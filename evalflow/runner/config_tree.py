@@ -10,6 +10,9 @@ from hydra.core.override_parser.types import Override
 from evalflow.runner.build import Faults, nearest
 from evalflow.runner.overrides import text_of
 
+HEADER = "# @package _global_"
+"""What makes an experiment fill the whole config; Hydra looks for it in the first line alone."""
+
 
 class ConfigTree:
     """The config folders as Hydra will see them: groups, and the options of each."""
@@ -26,6 +29,9 @@ class ConfigTree:
                 if path.stem in known:
                     faults.add(str(path), f"{known[path.stem]} has the same name", "rename one of the two")
                 known.setdefault(path.stem, path)
+            for path in sorted((folder / "experiment").glob("*.yaml")):
+                if path.read_text(encoding="utf-8", errors="replace").splitlines()[:1] != [HEADER]:
+                    faults.add(str(path), "its first line is another", f"begin it with `{HEADER}`")
 
     def is_group(self, key: str) -> bool:
         """Whether a key on the command line names a group."""

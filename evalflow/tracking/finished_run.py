@@ -37,7 +37,11 @@ class FinishedRun:
 
 @dataclass(frozen=True)
 class Logged:
-    """Where a run can be looked at, and the ids the store gave: one per arm and seed, the report's last."""
+    """Where a run can be looked at, and the ids the store gave: one per arm and seed, the report's last.
+
+    `shown_by` is the command that must run for the link to open; None for a store with a server of its own.
+    """
 
     link: str
     run_ids: tuple[str, ...]
+    shown_by: str | None = None

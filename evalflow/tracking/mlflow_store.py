@@ -71,7 +71,14 @@ class MLflow:
                     client.set_terminated(run_id, status, end_time=entry.end_ms)
                     client.delete_tag(run_id, BEGUN_TAG)
             client.set_experiment_tag(experiment_id, VIEW_TAG, view_state(logged, run.report))
-        return Logged(view_link(store.page, experiment_id), tuple(run_ids))
+        return Logged(view_link(store.page, experiment_id), tuple(run_ids), self._shown_by(store, outputs))
+
+    def _shown_by(self, store: Store, outputs: Path) -> str | None:
+        if store.page is not None:
+            return None
+        if self.uri is not None:
+            return f"evalflow ui --uri {store.shown}"
+        return "evalflow ui" if outputs == Path("outputs") else f"evalflow ui --outputs {outputs}"
 
 
 def _git_commit() -> str | None:

@@ -7,7 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -19,8 +19,10 @@ HOST = "127.0.0.1"
 ENDS_WITHIN_S = 10.0
 
 
-def serve(outputs: Path, uri: str | None, port: int) -> int:
+def serve(outputs: Path, uri: str | None, port: int, announce: Callable[[str], object] = lambda _address: None) -> int:
     """Show the store until interrupted, and answer with the server's exit code (130 when interrupted).
+
+    `announce` is told the address once it is clear that there is something to show.
 
     Raises:
         TrackingError: there is no store yet, it is a server with pages of its own, or the port is taken.
@@ -28,6 +30,7 @@ def serve(outputs: Path, uri: str | None, port: int) -> int:
     store = store_at(uri, outputs)
     _check_servable(store)
     _check_free(port)
+    announce(f"http://{HOST}:{port}")
     # a group of its own, since the server starts workers that would outlive it
     child = subprocess.Popen(
         _command(store, port),

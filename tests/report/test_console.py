@@ -42,6 +42,8 @@ def figure(value: float | None, **changes: Any) -> dict[str, Any]:
 def arm(control: bool = False, breakdown: Any = None, **figures: Any) -> dict[str, Any]:
     return {
         "conditions": {"control": control},
+        "unavailable": None,
+        "errors": [],
         "figures": {name.replace("__", "/"): value for name, value in figures.items()},
         "breakdown": breakdown or {},
     }
@@ -94,8 +96,8 @@ def test_gates_say_what_decided():
     rows = [f"i{n} (seed 0)" for n in range(7)]
     failed = gate("fail", value=0.5, bound="lower", rows=rows, on_fail="train longer")
     out = printed(gates={"floor": failed})
-    cells = line_with("0.500 (lower)", out).split()
-    assert cells == ["floor", "fail", "quality/exact", "base", "0.500", "(lower)", ">=", "0.7", "60"]
+    cells = line_with("0.500 (low end)", out).split()
+    assert cells == ["floor", "fail", "quality/exact", "base", "0.500", "(low", "end)", ">=", "0.7", "60"]
     assert line_with("floor failed", out) == (
         "  floor failed; decided by i0 (seed 0), i1 (seed 0), i2 (seed 0), i3 (seed 0), i4 (seed 0) and 2 more; "
         "train longer"
@@ -132,9 +134,33 @@ def test_words_notes_limits_and_reasons_are_printed():
         "  pair: b is better than a on quality/exact: 0.7 against 0.55\n",
         "note: arm a is greedy: its 3 seeds give the same answers\n",
         "This experiment does not show\n  latency is not serving cost\n",
-        "  arm new has 7 of 8 rows\nVerdict: incomplete (exit code 3)\n",
+        "Verdict: incomplete (exit code 3); arm new has 7 of 8 rows\n",
     ):
         assert text in out
+
+
+def test_an_arms_trouble_is_told_once_in_its_own_words():
+    """Error rows with their most frequent message, and why an arm could not run, instead of a reason in every cell."""
+    broken = {**arm(quality__exact=figure(None, reason="arm unavailable: no weights")), "unavailable": "no weights"}
+    errors = [{"kind": "TypeError", "message": "missing finish_reason", "count": 12}]
+    out = printed(arms={"new": broken, "old": {**arm(quality__exact=figure(0.5)), "errors": errors}})
+    assert "  arm new is unavailable: no weights\n" in out
+    assert "  arm old, 12 error rows: TypeError: missing finish_reason\n" in out
+    assert out.count("no weights") == 1
+
+
+def test_a_control_is_asked_for_the_opposite():
+    """What a negative control must do is its threshold turned round."""
+    out = printed(gates={"control": gate("pass", expected="fail", value=0.1)})
+    assert "not >= 0.7" in line_with("control", out)
+
+
+def test_a_narrow_terminal_cuts_no_name():
+    """Names fold where there is no room, since half a gate's name names no gate."""
+    out = io.StringIO()
+    console = Console(file=out, width=60, highlight=False, markup=False)
+    print_report(bare(gates={"sampled_not_above_greedy": gate(), "sampled_not_above_random": gate()}), console)
+    assert "…" not in out.getvalue()
 
 
 HOSTILE = ["[red]x[/red]", "[/]", "[bold", ":smile:", "https://e.x/[link]", "100%[0]"]

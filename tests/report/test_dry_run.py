@@ -48,6 +48,13 @@ def test_figures_comparisons_and_gates_are_told(tmp_path: Path):
     assert "  gate all: quality/exact of every arm >= 0.5" in everywhere
 
 
+def test_a_gate_says_what_it_reads(tmp_path: Path):
+    """The end of the interval, the rows, a control's opposite and that it decides nothing are part of a gate."""
+    gate = {"figure": "quality/exact", "arm": "new", "floor": 0.8, "bound": "lower", "where": {"kind": "a"}}
+    lines = printed(tmp_path, gates={"g": {**gate, "expect": "fail", "report_only": True}})
+    assert "  gate g: low end of quality/exact of new where kind is a not >= 0.8 (report only)" in lines
+
+
 def test_notes_are_told(tmp_path: Path):
     """Seeds that cannot matter are said before anything is spent on them."""
     lines = printed(tmp_path, arms={**ARMS, "base": {"seeds": [0, 1, 2]}})

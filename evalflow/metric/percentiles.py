@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from evalflow.metric.protocol import Clusters, Metric, Reading, Stack
+from evalflow.numeric.bootstrap import bootstrap_statistic
+from evalflow.numeric.cluster import cluster_codes, effective_clusters
 from evalflow.numeric.interval import Interval
-from evalflow.numeric.quantile import least_n, quantile, quantile_interval
+from evalflow.numeric.quantile import least_n, least_n_interval, quantile, quantile_interval, type7
 from evalflow.numeric.undefined import Undefined
+
+_RESAMPLES = 1000
+_SEED = 0  # fixed: a figure of an arm is not sampled anew when it is read again
 
 
 @dataclass(frozen=True)
@@ -31,11 +39,36 @@ class Percentile:
         return quantile(stack[:, 0], self._share)
 
     def interval(self, stack: Stack, clusters: Clusters, level: float) -> Interval | None:
-        """Order statistics around the percentile; None where there are too few values for the level."""
+        """Around the percentile; None where there are too few values, or clusters, for the level.
+
+        Order statistics where every row is its own cluster. They take the rows for independent, so where a cluster
+        occurs twice (an item under several seeds) it is a bootstrap over clusters, if there are as many (effective)
+        clusters as order statistics need rows: among 20 items, under however many seeds, nothing may lie above p95.
+
+        Simulated at level 0.95, 5 normal rows per cluster, correlation in it .05 to .98: p50 of 10 clusters is covered
+        in .88-.93 of samples, of 20 or more in .91-.97; p95 of 80 in .90-.93 (order statistics: .35-.68).
+        """
         try:
-            return quantile_interval(stack[:, 0], self._share, level)
+            _, codes = cluster_codes(clusters, len(stack))
+            if len(np.unique(codes)) == len(codes):
+                return quantile_interval(stack[:, 0], self._share, level)
+            if effective_clusters(clusters) < least_n_interval(self._share, level):
+                return None
+            return self._cluster_bootstrap(stack[:, 0], codes, level)
         except Undefined:
             return None
+
+    def _cluster_bootstrap(self, values: NDArray[np.float64], codes: NDArray[np.int64], level: float) -> Interval:
+        order = np.argsort(values, kind="stable")
+        ordered, codes = values[order], codes[order]
+        n_clusters = int(codes.max()) + 1
+
+        def drawn(clusters: NDArray[np.int64]) -> float:
+            times = np.bincount(clusters, minlength=n_clusters)
+            return type7(np.repeat(ordered, times[codes]), self._share)
+
+        interval = bootstrap_statistic(n_clusters, drawn, _SEED, _RESAMPLES, level)
+        return replace(interval, method="cluster bootstrap")
 
     @property
     def _share(self) -> float:

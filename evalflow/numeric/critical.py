@@ -21,8 +21,8 @@ def normal_critical(level: float) -> float:
     return -NormalDist().inv_cdf(tail(level))
 
 
-def t_critical(level: float, df: int) -> float:
-    """The same for Student's t with `df` degrees of freedom: 12.7 at 0.95 with one.
+def t_critical(level: float, df: float) -> float:
+    """The same for Student's t with `df` degrees of freedom, fractional ones too: 12.7 at 0.95 with one.
 
     Raises:
         Undefined: "non-finite result", where the quantile is beyond a float.

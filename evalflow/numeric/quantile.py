@@ -57,6 +57,20 @@ def least_n(q: float) -> int:
     return 1 if exact <= Fraction(1, 2) else math.ceil(1 / (1 - exact))
 
 
+def least_n_interval(q: float, level: float = 0.95) -> int:
+    """How many independent values the interval of the `q` quantile needs: 6 for p50, 72 for p95 at 0.95.
+
+    Of fewer even the least and the largest are too close together: all values on one side of the quantile has chance
+    q^n, or (1 - q)^n.
+
+    Raises:
+        Undefined: "non-finite result".
+        ValueError: q or level outside (0, 1).
+    """
+    open_unit(q, "q")
+    return max(1, math.ceil(finite(math.log(tail(level)) / math.log1p(-min(q, 1 - q)))))
+
+
 def quantile_interval(values: ArrayLike, q: float, level: float = 0.95) -> Interval:
     """The interval of the true `q` quantile behind `values` (N,), whatever their law, in their unit.
 
@@ -74,12 +88,10 @@ def quantile_interval(values: ArrayLike, q: float, level: float = 0.95) -> Inter
     """
     from scipy.stats import binom  # 0.46 s at import
 
-    open_unit(q, "q")
+    least = least_n_interval(q, level)
     alpha = tail(level)
     column = np.sort(finite_column(values))
     n = column.size
-    # all values on one side of the quantile has chance q^n, or (1 - q)^n
-    least = max(1, math.ceil(finite(math.log(alpha) / math.log1p(-min(q, 1 - q)))))
     if n < least:
         raise Undefined(f"{_name(q)} interval needs n >= {least}, has {n}")
     low = max(1, int(binom.ppf(alpha, n, q)))

@@ -71,7 +71,7 @@ def test_three_tasks_of_a_word_are_one_cluster(whole: Ran) -> None:
     assert (delta["n_pairs"], delta["n_clusters"]) == (60, 20)
     assert delta["wins"] + delta["losses"] + delta["ties"] == 20
     assert delta["p_items"] != delta["p"]
-    assert f"over items {delta['p_items']:.3g}" in delta["words"]
+    assert f"over items p = {delta['p_items']:.3g}" in delta["words"]
 
 
 def test_figures_of_the_model_are_those_of_its_size(whole: Ran) -> None:

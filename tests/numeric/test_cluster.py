@@ -7,7 +7,16 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
 
-from evalflow.numeric.cluster import cluster_codes, cluster_means, cluster_se, mean_interval
+from evalflow.numeric.cluster import (
+    cluster_codes,
+    cluster_means,
+    cluster_se,
+    effective_clusters,
+    interval_se,
+    mean_interval,
+)
+from evalflow.numeric.critical import t_critical
+from evalflow.numeric.moments import mean
 from evalflow.numeric.undefined import Undefined
 
 ROWS = st.lists(st.tuples(st.floats(-100, 100), st.integers(0, 8)), min_size=2, max_size=40)
@@ -87,9 +96,24 @@ def test_singletons_have_students_interval(cases):
 
 
 def test_clustered_interval_reaches_t_standard_errors():
-    """p18's rows: 0.6 -/+ t(3 degrees of freedom) * sqrt(0.08)."""
+    """Five pairs with sums 2, 2, 1, 1, 0 of 10: 0.6 -/+ t(4 degrees of freedom) * sqrt(5/4 * 2.8) / 10."""
+    interval = mean_interval([1, 1, 1, 1, 1, 0, 1, 0, 0, 0], list("aabbccddee"), level=0.9)
+    reach = stats.t.isf(0.05, 4) * 3.5**0.5 / 10
+    assert (interval.low, interval.high) == pytest.approx((0.6 - reach, 0.6 + reach), abs=1e-12)
+    assert interval.method == "clustered t"
+
+
+def test_unequal_clusters_count_by_their_weight():
+    """p18's rows, of sizes 2, 4, 3 and 1: 10/3 effective clusters.
+
+    Their residual sums are -0.2, 1.6, -1.8 and 0.4, whose squares sum to 6: CR1 at G_eff is
+    sqrt(6 * (10/3) / (7/3)) / 10, with t of 7/3 degrees. It is larger than if all means varied alike:
+    the squares over 2, 4, 3 and 1 sum to 1.9, and sqrt(1.9 / (10 * 7/3)) is less.
+    """
     interval = mean_interval([1, 0, 1, 1, 1, 1, 0, 0, 0, 1], list("aabbbbcccd"), level=0.9)
-    reach = stats.t.isf(0.05, 3) * 0.08**0.5
+    se = (6 * (10 / 3) / (7 / 3)) ** 0.5 / 10
+    assert se > (1.9 / (10 * 7 / 3)) ** 0.5
+    reach = stats.t.isf(0.05, 7 / 3) * se
     assert (interval.low, interval.high) == pytest.approx((0.6 - reach, 0.6 + reach), abs=1e-12)
     assert interval.method == "clustered t"
 
@@ -107,3 +131,58 @@ def test_copies_of_all_rows_do_not_make_it_surer(rows, copies):
     assume(len(set(clusters)) >= 2)
     once = cluster_se(values, clusters)
     assert cluster_se(values * copies, clusters * copies) == pytest.approx(once, rel=1e-9, abs=1e-9)
+
+
+def test_small_clusters_speak_for_large_ones_that_agree():
+    """Two of 3 rows, all 1, and two single 0: 64 / 20 effective clusters, residual sums 3/4, 3/4, -3/4 and -3/4.
+
+    The squares over 3, 3, 1 and 1 sum to 1.5: sqrt(1.5 / (8 * 2.2)), above CR1 at G_eff, sqrt(2.25 * 3.2 / 2.2) / 8.
+    """
+    se, effective = interval_se([1, 1, 1, 1, 1, 1, 0, 0], list("aaabbbcd"))
+    assert effective == 3.2
+    assert se == pytest.approx((1.5 / (8 * 2.2)) ** 0.5, rel=1e-12)
+    assert se > (2.25 * 3.2 / 2.2) ** 0.5 / 8
+
+
+def test_effective_clusters_by_hand():
+    """Equal sizes count one each, exactly; one of 40 among 59 single rows makes 99^2 / 1659."""
+    assert effective_clusters([n // 3 for n in range(21)]) == 7.0
+    assert effective_clusters(range(49)) == 49.0
+    assert effective_clusters([0] * 40 + list(range(1, 60))) == pytest.approx(99**2 / 1659, rel=1e-15)
+    with pytest.raises(Undefined, match="no rows"):
+        effective_clusters([])
+
+
+def test_one_cluster_that_outweighs_the_rest_has_no_interval():
+    """One of 40 rows among 9 single ones is 1.5 effective clusters: it has CR1, and no interval."""
+    values, clusters = [1, 0] * 20 + [1, 0, 1] * 3, [0] * 40 + list(range(1, 10))
+    assert cluster_se(values, clusters) > 0
+    with pytest.raises(Undefined) as caught:
+        mean_interval(values, clusters)
+    assert caught.value.reason == "fewer than 2 effective clusters"
+
+
+@given(st.lists(st.floats(-100, 100), min_size=6, max_size=30), st.integers(1, 3))
+def test_clusters_of_one_size_keep_cr1_and_its_degrees_of_freedom(values, size):
+    """Balanced clusters have t(G - 1) times CR1, to the last digit."""
+    n_clusters = len(values) // size
+    rows, clusters = values[: n_clusters * size], [n // size for n in range(n_clusters * size)]
+    se, effective = interval_se(rows, clusters)
+    assert (se, effective) == (cluster_se(rows, clusters), n_clusters)
+    reach = t_critical(0.95, n_clusters - 1) * se
+    interval = mean_interval(rows, clusters)
+    assert interval.high == mean(rows) + reach
+
+
+@pytest.mark.parametrize("sizes", [[40] + [1] * 59, [20] * 12 + [1] * 48], ids=["one of 40", "a fifth of 20"])
+@pytest.mark.parametrize("within", [0.5, 0.9])
+def test_unequal_clusters_are_covered(sizes, within):
+    """Simulated, 60 clusters around a true mean of 0: 95 % intervals hold it in 93 % or more of 300 samples."""
+    rng = np.random.default_rng(2)
+    clusters = np.repeat(np.arange(60), sizes)
+    covered = 0
+    for _ in range(300):
+        shared = rng.normal(size=60)[clusters] * within**0.5
+        interval = mean_interval(shared + rng.normal(size=clusters.size) * (1 - within) ** 0.5, clusters)
+        covered += interval.low <= 0 <= interval.high
+    assert covered >= 0.93 * 300

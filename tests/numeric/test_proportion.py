@@ -10,7 +10,8 @@ from scipy import stats
 from scipy.stats import binomtest
 from statsmodels.stats.proportion import proportion_confint
 
-from evalflow.numeric.proportion import clopper_pearson, rate_interval, wilson, zero_event_bound
+from evalflow.numeric.cluster import effective_clusters
+from evalflow.numeric.proportion import clopper_pearson, rate_bound, rate_interval, wilson, zero_event_bound
 from evalflow.numeric.undefined import Undefined
 
 COUNTS = st.integers(1, 5000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
@@ -163,12 +164,61 @@ def test_copies_of_a_row_add_nothing():
 
 
 def test_effective_size_by_hand(cases):
-    """p18's rows: p = 0.6 and se^2 = 0.08, so n_eff = 3, with t of 3 degrees of freedom."""
+    """p18's rows, 10/3 effective clusters: p = 0.6 and se^2 = 6 / 70, so n_eff = 2.8, with t of 7/3 degrees.
+
+    The residual sums -0.2, 1.6, -1.8 and 0.4 have squares of sum 6, times (10/3) / (7/3) / 10^2.
+    """
     case = cases["p18"]["input"]
-    c = stats.t.isf(0.025, 3)
+    c = stats.t.isf(0.025, 7 / 3)
+    size = 0.24 * 70 / 6
     assert ends(rate_interval(case["values"], case["clusters"])) == pytest.approx(
-        ends(wilson(1.8, 3, critical=c)), abs=1e-12
+        ends(wilson(0.6 * size, size, critical=c)), abs=1e-12
     )
+
+
+@pytest.mark.parametrize("rate", [0.5, 0.9])
+@pytest.mark.parametrize("sizes", [[40] + [1] * 59, [20] * 12 + [1] * 48, [20] * 4 + [1] * 16])
+def test_unequal_clusters_are_covered(sizes, rate):
+    """Simulated beta-binomial clusters at correlation 0.9: 95 % intervals hold the rate in 93 % or more of 300."""
+    rng = np.random.default_rng(3)
+    clusters = np.repeat(np.arange(len(sizes)), sizes)
+    covered = 0
+    for _ in range(300):
+        of_cluster = rng.beta(rate / 9, (1 - rate) / 9, len(sizes))
+        interval = rate_interval((rng.random(clusters.size) < of_cluster[clusters]).astype(float), clusters)
+        covered += interval.low <= rate <= interval.high
+    assert covered >= 0.93 * 300
+
+
+def test_one_cluster_that_outweighs_the_rest_has_no_interval():
+    """One of 40 rows among 9 single ones says as much as 1.5 clusters would."""
+    with pytest.raises(Undefined) as caught:
+        rate_interval([1, 0] * 20 + [1, 0, 1] * 3, [0] * 40 + list(range(1, 10)))
+    assert caught.value.reason == "fewer than 2 effective clusters"
+
+
+def test_all_right_counts_effective_clusters():
+    """Ten words of 5 items and ten of 1, all right: 60^2 / 260 rows, by plain Wilson."""
+    interval = rate_interval([1] * 60, [n // 5 for n in range(50)] + list(range(10, 20)))
+    assert ends(interval) == pytest.approx(ends(wilson(3600 / 260, 3600 / 260)), abs=1e-12)
+
+
+@pytest.mark.parametrize(("successes", "n"), [(0, 62), (3, 62), (19, 20), (0.75, 40.0), (1.5, 5.9)])
+def test_the_bound_of_a_rate(successes, n):
+    """It is the beta quantile behind Clopper and Pearson's high end, at any counts, and 1 where all succeed."""
+    assert rate_bound(successes, n, 0.9) == pytest.approx(stats.beta.isf(0.05, successes + 1, n - successes), rel=1e-12)
+    assert rate_bound(n, n) == 1.0
+    if isinstance(n, int):
+        assert rate_bound(successes, n) == pytest.approx(clopper_pearson(successes, n).high, rel=1e-12)
+
+
+def test_the_bound_of_no_rate():
+    """Of no rows it is undefined, and more successes than rows are a mistake."""
+    with pytest.raises(Undefined, match="no rows"):
+        rate_bound(0, 0)
+    for successes in (-0.1, 5.1):
+        with pytest.raises(ValueError, match="from 0 to n"):
+            rate_bound(successes, 5)
 
 
 @pytest.mark.parametrize("value", [0, 1])
@@ -226,7 +276,7 @@ def test_a_rate_is_from_0_to_1_and_has_a_cluster():
 def test_any_rates_have_an_interval_around_their_mean(rows):
     """Whatever the rates and clusters, the ends lie in 0..1, apart, on both sides of the mean."""
     values, clusters = zip(*rows, strict=True)
-    assume(len(set(clusters)) >= 2)
+    assume(effective_clusters(clusters) >= 2)
     interval = rate_interval(values, clusters)
     assert 0 <= interval.low <= interval.high <= 1
     assert interval.low <= np.mean(values) + 1e-12

@@ -1,3 +1,5 @@
+"""Entries: which flat runs a finished run becomes, and what each of them carries."""
+
 from __future__ import annotations
 
 import json
@@ -18,11 +20,13 @@ def of(run: FinishedRun, private: bool = False) -> dict[str, Entry]:
 
 
 def test_there_is_one_entry_per_arm_and_seed_and_one_for_the_report(make_run: MakeRun) -> None:
+    """Arms of one and three seeds make four entries in config order, and the report's comes last."""
     names = list(of(make_run("r")))
     assert names == ["greedy s0", "long_sampled s0", "long_sampled s1", "long_sampled s2", "report: fail"]
 
 
 def test_only_what_varies_between_the_arms_is_a_param(make_run: MakeRun) -> None:
+    """Beside arm, seed, dataset and concurrency, only the temperature is a param, since it alone differs."""
     params = of(make_run("r"))["long_sampled s1"].params
     assert params == {
         "arm": "long_sampled",
@@ -34,6 +38,7 @@ def test_only_what_varies_between_the_arms_is_a_param(make_run: MakeRun) -> None
 
 
 def test_a_sweep_shows_in_name_params_and_tag(make_run: MakeRun) -> None:
+    """A swept value is in the entry's name and params, and a run without a sweep is tagged as its own."""
     run = replace(make_run("r"), sweep_id="sweep", swept={"arms.greedy.concurrency": 6})
     entry = of(run)["greedy s0 concurrency=6"]
     assert entry.params["sweep.arms.greedy.concurrency"] == "6"
@@ -42,6 +47,7 @@ def test_a_sweep_shows_in_name_params_and_tag(make_run: MakeRun) -> None:
 
 
 def test_metrics_are_of_the_seed_where_the_seed_has_them_and_else_of_the_arm(make_run: MakeRun) -> None:
+    """A seed's own figure is logged to six significant digits, and one that only the arm has is taken from there."""
     metrics = of(make_run("r"))["long_sampled s2"].metrics
     assert metrics["quality/exact"] == 0.466667  # 2/3 - 0.2 to six significant digits
     assert metrics["mem/kv_bytes"] == 12345700.0
@@ -49,6 +55,7 @@ def test_metrics_are_of_the_seed_where_the_seed_has_them_and_else_of_the_arm(mak
 
 @pytest.mark.parametrize("value", [None, math.nan, math.inf])
 def test_what_is_not_finite_is_a_tag_and_counted_never_a_metric(make_run: MakeRun, value: float | None) -> None:
+    """A missing, NaN or infinite figure becomes a tag with its reason and adds to the count of undefined ones."""
     arms = report("r")["arms"]
     arms["greedy"]["by_seed"]["0"]["quality/exact"] = figure(1.0) | {
         "value": value,
@@ -62,6 +69,7 @@ def test_what_is_not_finite_is_a_tag_and_counted_never_a_metric(make_run: MakeRu
 
 
 def test_a_gate_is_1_or_0_and_an_unreadable_one_is_no_number(make_run: MakeRun) -> None:
+    """A pass is 1 and a fail 0, while an unreadable gate is a tag with its reason, and each outcome is counted."""
     entry = of(make_run("r"))["report: fail"]
     gates = {key: value for key, value in entry.metrics.items() if key.startswith("gate/")}
     assert gates == {"gate/good": 1.0, "gate/bad": 0.0, "gate/control": 1.0}
@@ -73,6 +81,8 @@ def test_a_gate_is_1_or_0_and_an_unreadable_one_is_no_number(make_run: MakeRun) 
 def test_deltas_have_two_levels_and_keep_their_group_only_where_two_figures_would_be_one(
     make_run: MakeRun,
 ) -> None:
+    """A delta's name drops its figure's group unless two figures of the comparison would then share a name."""
+
     def delta(value: float) -> dict[str, object]:
         return {"delta": value, "reason": None}
 
@@ -93,12 +103,14 @@ def test_deltas_have_two_levels_and_keep_their_group_only_where_two_figures_woul
 
 
 def test_the_report_comes_first_in_a_list_sorted_by_start_then_the_arms_in_order(make_run: MakeRun) -> None:
+    """Start times put the report on top of a newest-first list, and the arms below it in config order."""
     logged = entries(make_run("r"), private=False, git=None)
     newest_first = sorted(logged, key=lambda entry: -entry.start_ms)
     assert [entry.name for entry in newest_first] == [logged[-1].name, *(entry.name for entry in logged[:-1])]
 
 
 def test_an_arm_lasts_from_its_first_request_to_its_last_end_whatever_the_session() -> None:
+    """Each session counts from its first request to its last end, and the time between sessions does not count."""
     one = row("greedy", 0, ITEMS[0], 0)
     rows = [
         replace(one, times=Times(scheduled=10.0, end=11.0)),
@@ -110,12 +122,14 @@ def test_an_arm_lasts_from_its_first_request_to_its_last_end_whatever_the_sessio
 
 
 def test_an_incomplete_run_is_not_a_finished_one(make_run: MakeRun) -> None:
+    """The report entry of an incomplete run is not completed, and ends when it starts."""
     entry = of(make_run("r", verdict="incomplete", finished=None))["report: incomplete"]
     assert not entry.completed
     assert entry.end_ms == entry.start_ms
 
 
 def test_an_arm_that_could_not_start_is_logged_as_failed_with_its_reason(make_run: MakeRun) -> None:
+    """An unavailable arm is not completed, has its reason as a tag and has no items table."""
     arms = report("r")["arms"]
     arms["greedy"]["unavailable"] = "no accelerator here"
     run = make_run("r", arms=arms)
@@ -126,6 +140,7 @@ def test_an_arm_that_could_not_start_is_logged_as_failed_with_its_reason(make_ru
 
 
 def test_the_items_table_has_the_id_first_and_the_answer_second(make_run: MakeRun) -> None:
+    """The items table has one row per item, with its scores or their exclusion and its status at the end."""
     table = json.loads(of(make_run("r"))["greedy s0"].texts["items.json"])
     assert table["columns"] == ["id", "answer", "target", "prompt", "exact", "f1", "status"]
     assert table["data"][0] == [
@@ -141,24 +156,28 @@ def test_the_items_table_has_the_id_first_and_the_answer_second(make_run: MakeRu
 
 
 def test_what_was_served_is_a_column_only_where_it_differs_from_the_answer(make_run: MakeRun) -> None:
+    """One served text that is not the answer brings the served column into the items table."""
     run = make_run("r")
     changed = replace(run, rows=[replace(run.rows[0], served="(withheld)"), *run.rows[1:]])
     assert "served" in json.loads(of(changed)["greedy s0"].texts["items.json"])["columns"]
 
 
 def test_a_private_table_has_ids_statistics_and_status_only(make_run: MakeRun) -> None:
+    """In private the items table has no prompt, answer or target, and a tag says that they were left out."""
     entry = of(make_run("r"), private=True)["greedy s0"]
     assert json.loads(entry.texts["items.json"])["columns"] == ["id", "exact", "f1", "status"]
     assert "left out" in entry.tags["evalflow.private"]
 
 
 def test_private_refuses_a_report_whose_gates_quote_answers(make_run: MakeRun) -> None:
+    """A private run whose gate names more than row ids is refused with the gate's place in the report."""
     run = make_run("r", gates={"bad": gate("fail", rows=["copy:tree answered: secret"])})
     with pytest.raises(TrackingError, match=r"gates\.bad\.rows holds more than row ids"):
         entries(run, private=True, git=None)
 
 
 def test_a_folder_without_its_report_is_refused_by_name(make_run: MakeRun) -> None:
+    """A run whose report.json is gone is refused, and the file is named."""
     run = make_run("r")
     (run.folder / "report.json").unlink()
     with pytest.raises(TrackingError, match=r"report\.json: is not there"):

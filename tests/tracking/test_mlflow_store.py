@@ -1,3 +1,5 @@
+"""Logging into an MLflow store: what is there afterwards, also again, in private and after a failure."""
+
 from __future__ import annotations
 
 import json
@@ -13,7 +15,8 @@ import pytest
 from evalflow.errors import TrackingError
 from evalflow.record import fingerprints
 from evalflow.tracking.finished_run import Logged
-from evalflow.tracking.mlflow_store import BEGUN_TAG
+from evalflow.tracking.mlflow_store import BEGUN_TAG, MLflow
+from evalflow.tracking.store import store_at
 from evalflow.tracking.view import VIEW_TAG
 from tests.tracking.conftest import client_of
 from tests.tracking.written_run import ITEMS, MakeRun, gate, report
@@ -35,7 +38,7 @@ def files_of(client: Any, run: Any) -> set[str]:
 def test_a_run_is_flat_named_tagged_and_finished(
     make_run: MakeRun, log: Log, client: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also with a run id in the environment, which MLflow's fluent interface would write into."""
+    """Every entry is a finished run without a parent, even where MLFLOW_RUN_ID names a run to write into."""
     monkeypatch.setenv("MLFLOW_RUN_ID", "f" * 32)
     logged = log(make_run("flat"))
     runs = runs_of(client, "flat")
@@ -59,6 +62,7 @@ def test_a_run_is_flat_named_tagged_and_finished(
 
 
 def test_files_dataset_and_view_are_where_the_pages_look_for_them(make_run: MakeRun, log: Log, client: Any) -> None:
+    """Report files, items table, dataset and view are stored where MLflow looks, and the link opens the view."""
     import pandas
 
     logged = log(make_run("files"))
@@ -77,6 +81,7 @@ def test_files_dataset_and_view_are_where_the_pages_look_for_them(make_run: Make
 
 
 def test_logging_again_continues_the_same_runs(make_run: MakeRun, log: Log, client: Any) -> None:
+    """A second logging updates the same runs, and repeats neither a metric nor a dataset."""
     first = log(make_run("again"))
     more = {**report("again")["gates"], "new": gate("pass")}
     second = log(make_run("again", verdict="pass", gates=more))
@@ -92,6 +97,7 @@ def test_logging_again_continues_the_same_runs(make_run: MakeRun, log: Log, clie
 def test_a_run_logged_again_from_elsewhere_is_continued_and_keeps_its_commit(
     make_run: MakeRun, log: Log, client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Logging again from another folder continues the same runs and leaves their commit tag as it was."""
     first = log(make_run("moved"))
     client.set_tag(first.run_ids[0], "evalflow.git", "0123456789ab")
     monkeypatch.chdir(tmp_path)
@@ -100,6 +106,7 @@ def test_a_run_logged_again_from_elsewhere_is_continued_and_keeps_its_commit(
 
 
 def test_a_number_that_is_no_longer_so_does_not_stay(make_run: MakeRun, log: Log, client: Any) -> None:
+    """A report that lost a gate is logged as a new run in place of the old, and the arms' runs are continued."""
     first = log(make_run("fewer"))
     second = log(make_run("fewer", gates={"good": gate("pass")}))
     assert first.run_ids[:-1] == second.run_ids[:-1]
@@ -110,13 +117,14 @@ def test_a_number_that_is_no_longer_so_does_not_stay(make_run: MakeRun, log: Log
 
 
 def test_names_that_mlflow_refuses_are_logged_all_the_same(make_run: MakeRun, log: Log, client: Any) -> None:
+    """Three gates with signs, empty parts or accents in their names are three metrics."""
     log(make_run("names", gates={"f@1 (50%)": gate("pass"), "a//b": gate("fail"), "é/ü": gate("pass")}))
     keys = runs_of(client, "names")["report: fail"].data.metrics
     assert len([key for key in keys if key.startswith("gate/")]) == 3
 
 
 def test_private_leaves_no_prompt_answer_or_target_anywhere(make_run: MakeRun, log: Log, outputs: Path) -> None:
-    """Looked for as bytes in the database and in every file of the store."""
+    """After a private logging, neither the database nor any file of the store holds a byte of them."""
     run = make_run("private")
     secrets = {"target": "zebratarget", "prompt": "zebraprompt", "answer": "zebraanswer"}
     items = [replace(item, prompt=secrets["prompt"], target=secrets["target"]) for item in ITEMS]
@@ -130,6 +138,7 @@ def test_private_leaves_no_prompt_answer_or_target_anywhere(make_run: MakeRun, l
 
 
 def test_turning_private_on_replaces_what_was_logged_in_the_open(make_run: MakeRun, log: Log, client: Any) -> None:
+    """Logging again in private replaces every run, and the report keeps only report.json and config.yaml."""
     first = log(make_run("later"))
     second = log(make_run("later"), private=True)
     assert not set(first.run_ids) & set(second.run_ids)
@@ -137,7 +146,7 @@ def test_turning_private_on_replaces_what_was_logged_in_the_open(make_run: MakeR
 
 
 def test_a_failure_while_logging_leaves_no_run_running(make_run: MakeRun, log: Log, client: Any, outputs: Path) -> None:
-    """A file stands where the experiment's artifacts belong; once it is gone, the same runs are continued."""
+    """Where artifacts cannot be written the runs end as failed, and once they can be the same runs are continued."""
     run = make_run("broken")
     in_the_way = outputs / "mlartifacts" / "blocked"
     in_the_way.parent.mkdir(exist_ok=True)
@@ -153,6 +162,7 @@ def test_a_failure_while_logging_leaves_no_run_running(make_run: MakeRun, log: L
 
 
 def test_a_run_left_by_a_killed_process_is_ended_at_the_next_logging(make_run: MakeRun, log: Log, client: Any) -> None:
+    """The next logging ends a run that a dead process of ours had begun, and leaves somebody else's running."""
     log(make_run("next"))
     experiment = client.get_experiment_by_name("word_tasks").experiment_id
     ours = client.create_run(experiment, tags={BEGUN_TAG: "1", "evalflow.run_id": "dead"}, run_name="dead s0")
@@ -164,6 +174,7 @@ def test_a_run_left_by_a_killed_process_is_ended_at_the_next_logging(make_run: M
 
 
 def test_a_deleted_experiment_is_refused_with_the_way_out(make_run: MakeRun, log: Log, client: Any) -> None:
+    """Logging to an experiment that was deleted is refused with the command that restores it."""
     gone = client.create_experiment("gone")
     client.delete_experiment(gone)
     with pytest.raises(TrackingError, match=f"was deleted there; restore it .*--experiment-id {gone}"):
@@ -171,7 +182,7 @@ def test_a_deleted_experiment_is_refused_with_the_way_out(make_run: MakeRun, log
 
 
 def test_four_processes_may_make_a_new_store_at_once_and_say_nothing(tmp_path: Path) -> None:
-    """MLflow alone loses most of them in its migrations, and narrates them on stderr."""
+    """All four log their runs and print nothing, where MLflow alone loses most in its migrations and narrates them."""
     code = (
         "import sys, pathlib; sys.path.insert(0, sys.argv[1]); from written_run import made_in;"
         "from evalflow.tracking.mlflow_store import MLflow;"
@@ -193,3 +204,15 @@ def test_four_processes_may_make_a_new_store_at_once_and_say_nothing(tmp_path: P
 
     client = client_of(tmp_path / "outputs")
     assert [len(runs_of(client, f"run{number}")) for number in range(4)] == [5] * 4
+
+
+def test_a_link_says_which_command_must_run_for_it(tmp_path: Path) -> None:
+    """The default store needs `evalflow ui`, another folder or file must be named, and a server shows itself."""
+    elsewhere = tmp_path / "elsewhere.db"
+    for uri, outputs, wanted in [
+        (None, Path("outputs"), "evalflow ui"),
+        (None, tmp_path, f"evalflow ui --outputs {tmp_path}"),
+        (f"sqlite:///{elsewhere}", Path("outputs"), f"evalflow ui --uri sqlite:///{elsewhere}"),
+        ("http://ml.example", Path("outputs"), None),
+    ]:
+        assert MLflow(uri)._shown_by(store_at(uri, outputs), outputs) == wanted

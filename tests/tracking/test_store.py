@@ -1,3 +1,5 @@
+"""Stores: where a URI leads, what may be shown of it, and how an unusable one is refused."""
+
 from __future__ import annotations
 
 import subprocess
@@ -14,6 +16,7 @@ from tests.tracking.written_run import MakeRun
 
 
 def test_importing_tracking_loads_neither_mlflow_nor_pandas() -> None:
+    """The tracking modules are imported without any of the slow libraries behind MLflow."""
     code = (
         "import sys, evalflow.tracking.mlflow_store, evalflow.tracking.ui, evalflow.tracking.untracked;"
         "print([name for name in ('mlflow', 'pandas', 'sqlalchemy', 'numpy') if name in sys.modules])"
@@ -23,6 +26,7 @@ def test_importing_tracking_loads_neither_mlflow_nor_pandas() -> None:
 
 
 def test_no_uri_is_a_database_under_outputs(tmp_path: Path) -> None:
+    """Without a URI the database, its artifacts and its lock are all in the outputs folder."""
     store = store_at(None, tmp_path)
     assert store.uri == f"sqlite:///{tmp_path}/mlflow.db"
     assert store.artifacts == f"file://{tmp_path}/mlartifacts"
@@ -32,6 +36,7 @@ def test_no_uri_is_a_database_under_outputs(tmp_path: Path) -> None:
 def test_a_relative_database_is_made_absolute_and_keeps_its_files_beside_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """A relative SQLite path counts from the working folder, and its artifacts are beside the database."""
     monkeypatch.chdir(tmp_path)
     store = store_at("sqlite:///team/runs.db", tmp_path / "outputs")
     assert store.database == tmp_path / "team" / "runs.db"
@@ -39,6 +44,7 @@ def test_a_relative_database_is_made_absolute_and_keeps_its_files_beside_it(
 
 
 def test_a_server_decides_where_files_go_and_its_link_has_no_login(tmp_path: Path) -> None:
+    """A server's store names no place for files, its page has no login and its shown address no password."""
     store = store_at("http://me:secret@ml.example/", tmp_path)
     assert store.artifacts is None
     assert store.page == "http://ml.example"
@@ -46,6 +52,7 @@ def test_a_server_decides_where_files_go_and_its_link_has_no_login(tmp_path: Pat
 
 
 def test_a_password_is_blotted_out_anywhere_in_a_message() -> None:
+    """An address inside a sentence loses its password, even one with a colon and a slash in it."""
     said = without_password("cannot connect to postgresql+psycopg2://u:p:w/d@db:5432/x now")
     assert "p:w" not in said
 
@@ -61,6 +68,7 @@ def test_a_password_is_blotted_out_anywhere_in_a_message() -> None:
     ],
 )
 def test_an_unusable_store_is_one_line_at_once(make_run: MakeRun, tmp_path: Path, uri: str | None, said: str) -> None:
+    """An unusable store is refused within seconds, in one line with the cause, the way out and no password."""
     (tmp_path / "text.db").write_text("a text, not a database, and long enough to tell" * 20)
     outputs = tmp_path / "outputs"
     if uri is None:

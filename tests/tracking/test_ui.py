@@ -1,3 +1,5 @@
+"""Serving a store: what is refused, and that what is served shows the store and takes runs."""
+
 from __future__ import annotations
 
 import os
@@ -45,17 +47,20 @@ def wait_until(condition: Callable[[], bool], within_s: float) -> bool:
 
 
 def test_a_store_that_is_not_there_is_said_so(tmp_path: Path) -> None:
+    """Serving a folder without a store is refused with what to do first, and nothing is announced."""
     with pytest.raises(TrackingError, match=r"mlflow\.db: no tracking store there yet; run an experiment first"):
-        serve(tmp_path, None, free_port())
+        serve(tmp_path, None, free_port(), announce=lambda address: pytest.fail(f"announced {address}"))
 
 
 def test_a_server_is_not_served_again(tmp_path: Path) -> None:
+    """A URI that is a server already is refused with the address to open."""
     with pytest.raises(TrackingError, match=r"open http://ml\.example"):
         serve(tmp_path, "http://ml.example", free_port())
 
 
 @pytest.mark.parametrize("port", [None, 70_000])
 def test_a_port_that_cannot_be_had_is_one_line(tmp_path: Path, port: int | None) -> None:
+    """A port that is taken or out of range is refused."""
     (tmp_path / "mlflow.db").touch()
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -65,7 +70,7 @@ def test_a_port_that_cannot_be_had_is_one_line(tmp_path: Path, port: int | None)
 
 
 def test_the_server_shows_the_store_takes_runs_and_ends_with_ctrl_c(make_run: MakeRun, log: Log, outputs: Path) -> None:
-    """The one test with a server: what it serves is logged to, as from another machine."""
+    """A served store answers, is logged to over http as from another machine, and stops with exit code 130."""
     run = make_run("served")
     log(run)
     port = free_port()

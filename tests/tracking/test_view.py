@@ -1,3 +1,5 @@
+"""The shared view: its columns, its size and its link."""
+
 from __future__ import annotations
 
 import json
@@ -8,6 +10,7 @@ from tests.tracking.written_run import MakeRun
 
 
 def test_columns_begin_with_the_figures_that_decided_and_end_with_the_params(make_run: MakeRun) -> None:
+    """The columns are the figures that gates read, the counts of missed gates, deltas, gates and then the params."""
     run = make_run("r")
     state = json.loads(view_state(entries(run, private=False, git=None), run.report))
     assert state["selectedColumns"] == [
@@ -27,7 +30,7 @@ def test_columns_begin_with_the_figures_that_decided_and_end_with_the_params(mak
 
 
 def test_a_view_fits_in_an_experiment_tag_however_many_figures_there_are(make_run: MakeRun) -> None:
-    """MLflow's limit for the value of an experiment tag is 5,000 characters."""
+    """A view of a hundred long figures stays under MLflow's 5,000 characters for an experiment tag."""
     run = make_run("r")
     arms = dict(run.report["arms"])
     long = {f"quality/{'x' * 60}{n}": arms["greedy"]["figures"]["mem/kv_bytes"] for n in range(100)}
@@ -37,5 +40,6 @@ def test_a_view_fits_in_an_experiment_tag_however_many_figures_there_are(make_ru
 
 
 def test_the_link_is_to_the_server_or_to_where_evalflow_ui_listens() -> None:
+    """Without a server the link goes to the local address of `evalflow ui`, and else to the server's own."""
     assert view_link(None, "3") == "http://127.0.0.1:5000/#/experiments/3/runs?viewStateShareKey=evalflow"
     assert view_link("https://ml.example", "3").startswith("https://ml.example/#/experiments/3/")

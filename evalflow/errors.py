@@ -81,9 +81,15 @@ class StoredRunError(EvalflowError):
 
 
 class OutputError(EvalflowError):
-    """The output folder cannot be written."""
+    """The output folder cannot be written; nothing was started."""
 
     exit_code = ExitCode.USAGE
+
+
+class OutputLostError(OutputError):
+    """The output folder cannot be written any more, after the run was started."""
+
+    exit_code = ExitCode.INCOMPLETE
 
 
 class ModelError(EvalflowError):

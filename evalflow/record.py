@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from evalflow.errors import DataError, StoredRunError
+from evalflow.strict_json import misfit, parse_json, plain
 
 SCHEMA_VERSION = 1
 
@@ -271,7 +272,7 @@ def row_from_json(line: str, where: str) -> Row:
     """The row written by `to_json`.
 
     Raises:
-        StoredRunError: the schema version is not ours, or a field is unknown or missing.
+        StoredRunError: the schema version is not ours, or a field is unknown, missing or not of its type.
     """
     data = _versioned(line, where)
     try:
@@ -279,24 +280,32 @@ def row_from_json(line: str, where: str) -> Row:
         times = data.pop("times")
         gaps = data.pop("gaps")
         stats = {name: None if s is None else tuple(s) for name, s in data.pop("stats").items()}
-        return Row(
+        row = Row(
             **data,
-            error=RowError(**error) if error else None,
+            error=None if error is None else RowError(**error),
             times=Times(**times),
             gaps=None if gaps is None else tuple(gaps),
             stats=stats,
         )
+        _check(row)
+        if row.status == "error" and row.error is None:
+            raise TypeError("status error without an error")
+        if row.draft is None and row.status not in ("error", "unscored"):
+            raise TypeError(f"status {row.status} without a draft")
     except (KeyError, TypeError, AttributeError) as fault:
         raise StoredRunError(f"{where}: not a row of schema {SCHEMA_VERSION} ({fault}); restore the file") from None
+    return row
 
 
 def probe_from_json(line: str, where: str) -> Probe:
     """The probe written by `to_json`; raises as `row_from_json` does."""
     data = _versioned(line, where)
     try:
-        return Probe(**data)
+        probe = Probe(**data)
+        _check(probe)
     except TypeError as fault:
         raise StoredRunError(f"{where}: not a probe of schema {SCHEMA_VERSION} ({fault}); restore the file") from None
+    return probe
 
 
 def item_from_json(line: str, where: str) -> Item:
@@ -306,9 +315,11 @@ def item_from_json(line: str, where: str) -> Item:
         StoredRunError: the line is no item.
     """
     try:
-        return Item(**json.loads(line))
+        item = Item(**parse_json(line))
+        _check(item)
     except (ValueError, TypeError) as fault:
         raise StoredRunError(f"{where}: not an item ({fault}); restore the file") from None
+    return item
 
 
 def check_schema(version: object, where: str) -> None:
@@ -317,7 +328,7 @@ def check_schema(version: object, where: str) -> None:
     Raises:
         StoredRunError: always, unless `version` is `SCHEMA_VERSION`.
     """
-    if version != SCHEMA_VERSION:
+    if type(version) is not int or version != SCHEMA_VERSION:
         raise StoredRunError(
             f"{where}: schema version {version!r} is unknown here (this evalflow reads {SCHEMA_VERSION}); "
             "use the evalflow that wrote it"
@@ -346,7 +357,7 @@ def read_lines(path: Path) -> Iterator[tuple[str, str]]:
 
 def digest(value: Any) -> str:
     """SHA-256 (64 hex digits) of the canonical JSON of `value`: sorted keys, no spaces, ASCII."""
-    text = json.dumps(value, sort_keys=True, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    text = json.dumps(value, sort_keys=True, ensure_ascii=True, allow_nan=False, separators=(",", ":"), default=plain)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -367,13 +378,19 @@ def fingerprints(items: Iterable[Item]) -> dict[str, str]:
 
 def _versioned(line: str, where: str) -> dict[str, Any]:
     try:
-        data = json.loads(line)
+        data = parse_json(line)
     except ValueError:
         raise StoredRunError(f"{where}: not JSON; restore the file") from None
     if not isinstance(data, dict):
         raise StoredRunError(f"{where}: not a JSON object; restore the file")
     check_schema(data.get("schema"), where)
     return data
+
+
+def _check(record: Any) -> None:
+    wrong = misfit(record)
+    if wrong is not None:
+        raise TypeError(wrong)
 
 
 ROW_FIELDS = tuple(f.name for f in fields(Row))

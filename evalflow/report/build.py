@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict
 from importlib.resources import files
@@ -13,6 +14,7 @@ from evalflow.runner.instrument import instrument
 from evalflow.runner.journal import StoredRun
 from evalflow.runner.judge import Judgement
 from evalflow.runner.score import ArmScores, Scores
+from evalflow.strict_json import plain
 
 
 def build_report(run: StoredRun, scores: Scores, judgement: Judgement) -> dict[str, Any]:
@@ -43,8 +45,8 @@ def build_report(run: StoredRun, scores: Scores, judgement: Judgement) -> dict[s
         "limits": list(plan.limits),
     }
     # tuples become lists here, so that what is validated and logged is what is written
-    plain: dict[str, Any] = json.loads(json.dumps(report, ensure_ascii=True, allow_nan=False))
-    return plain
+    written: dict[str, Any] = json.loads(json.dumps(report, ensure_ascii=True, allow_nan=False, default=plain))
+    return written
 
 
 def to_text(report: Mapping[str, Any]) -> str:
@@ -62,7 +64,7 @@ def schema() -> dict[str, Any]:
 def scores_text(rows: list[Row]) -> str:
     """Each row's statistics and details as JSON lines, beside the raw rows."""
     kept = ("arm", "seed", "item_id", "status", "stats", "detail")
-    lines = [json.dumps({name: getattr(row, name) for name in kept}, ensure_ascii=True, default=dict) for row in rows]
+    lines = [json.dumps({name: getattr(row, name) for name in kept}, ensure_ascii=True, default=plain) for row in rows]
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -74,6 +76,7 @@ def _arm(name: str, scores: Scores) -> dict[str, Any]:
         "conditions": arm.planned.conditions(),
         "order": arm.trace.order if arm.trace else None,
         "unavailable": arm.unavailable,
+        "errors": errors_of(arm),
         "claims": {"cache": "cannot_say"},
         "figures": _plain(scores.figures(name)),
         "breakdown": {f"kind={kind}": _of_rows(scores, name, kind) for kind in kinds},
@@ -81,6 +84,13 @@ def _arm(name: str, scores: Scores) -> dict[str, Any]:
         "driver": _driver(arm),
         "facts": dict(arm.trace.facts) if arm.trace else {},
     }
+
+
+def errors_of(arm: ArmScores, most: int = 5, width: int = 200) -> list[dict[str, Any]]:
+    """What its rows failed with, the most frequent first."""
+    failed = [row.error for row in arm.rows.values() if row.error is not None and row.status == "error"]
+    counted = Counter((error.kind, error.message[:width]) for error in failed)
+    return [{"kind": kind, "message": said, "count": n} for (kind, said), n in counted.most_common(most)]
 
 
 def _of_rows(scores: Scores, name: str, kind: str) -> dict[str, Any]:

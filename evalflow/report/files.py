@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from evalflow.errors import OutputError
+from evalflow.errors import OutputLostError
 from evalflow.record import Row
 from evalflow.report.build import scores_text, to_text
 from evalflow.report.junit import junit
@@ -16,7 +16,7 @@ def write_report(folder: Path, report: Mapping[str, Any], rows: Sequence[Row]) -
     """Write report.json, scores.jsonl and junit.xml, replacing those of an earlier scoring.
 
     Raises:
-        OutputError: the folder cannot be written.
+        OutputLostError: the folder cannot be written.
     """
     texts = {"scores.jsonl": scores_text(list(rows)), "junit.xml": junit(report), "report.json": to_text(report)}
     for name, text in texts.items():
@@ -25,6 +25,6 @@ def write_report(folder: Path, report: Mapping[str, Any], rows: Sequence[Row]) -
             part.write_text(text, encoding="utf-8")
             part.replace(folder / name)
         except OSError as fault:
-            raise OutputError(
+            raise OutputLostError(
                 f"{folder / name}: cannot be written ({fault.strerror}); free it and score again"
             ) from None

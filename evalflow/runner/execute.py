@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from typing import Any, Protocol
 
 from evalflow.errors import ModelError
@@ -17,6 +18,7 @@ from evalflow.runner.parts import PlannedArm
 from evalflow.runner.plan import Plan
 from evalflow.runner.walk import Step, walk
 from evalflow.runner.watch import Watch
+from evalflow.strict_json import misfit
 
 
 class Progress(Protocol):
@@ -57,7 +59,9 @@ async def _run(
     """One arm from its start to its last answer: what was measured, and what the driver saw of itself."""
     try:
         await planned.model.start()
-    except Exception as fault:
+    except BaseException as fault:
+        if not _foreign(fault):
+            raise
         raise ModelError(_said(fault)) from fault
     return await _measure(planned, plan), await _answer(planned, plan, journal, progress)
 
@@ -71,7 +75,11 @@ async def _measure(planned: PlannedArm, plan: Plan) -> list[Probe]:
             found = [Probe(planned.name, name, dict(v)) for v in await planned.model.measure(name) or ()]
             for probe in found:
                 to_json(probe)  # what cannot be stored was not measured
-        except Exception as fault:
+                if misfit(probe):
+                    raise ModelError(f"{misfit(probe)}, not numbers by name")
+        except BaseException as fault:
+            if not _foreign(fault):
+                raise
             raise ModelError(f"measuring {name}: {_said(fault)}") from fault
         measured += found
     return measured
@@ -81,7 +89,9 @@ def _facts(model: Model) -> dict[str, Any]:
     """What the model says about itself; that it cannot say so is a fact too, and costs no answer."""
     try:
         facts: dict[str, Any] = json.loads(json.dumps(dict(model.facts()), allow_nan=False))
-    except Exception as fault:  # noqa: BLE001 - a model is foreign code
+    except BaseException as fault:
+        if not _foreign(fault):
+            raise
         return {"facts_failed": _said(fault)}
     return facts
 
@@ -89,9 +99,19 @@ def _facts(model: Model) -> dict[str, Any]:
 async def _close(model: Model) -> dict[str, Any]:
     try:
         await model.close()
-    except Exception as fault:  # noqa: BLE001 - a model is foreign code, and its answers are in the journal
+    except BaseException as fault:  # its answers are in the journal
+        if not _foreign(fault):
+            raise
         return {"close_failed": _said(fault)}
     return {}
+
+
+def _foreign(fault: BaseException) -> bool:
+    """Whether a model's own code raised it: it may raise anything, and only Ctrl-C and our own cancelling are ours."""
+    if isinstance(fault, asyncio.CancelledError):
+        task = asyncio.current_task()
+        return task is None or not task.cancelling()
+    return isinstance(fault, Exception | SystemExit)
 
 
 async def _answer(planned: PlannedArm, plan: Plan, journal: Journal, progress: Progress) -> dict[str, Any]:
@@ -125,11 +145,11 @@ class _Asker:
     done: Callable[[Row], None]
 
     async def block(self, steps: Iterator[Step]) -> None:
-        """Ask the steps, as many at once as the arm's concurrency."""
+        """Ask the steps, as many at once as the arm's concurrency; no worker begins without a step."""
         try:
             async with asyncio.TaskGroup() as group:
-                for _ in range(self.planned.arm.concurrency):
-                    group.create_task(self._worker(steps))
+                for _, first in zip(range(self.planned.arm.concurrency), steps, strict=False):
+                    group.create_task(self._worker(first, steps))
         except ExceptionGroup as failed:
             raise failed.exceptions[0] from None  # the others were cancelled by this one
 
@@ -138,13 +158,15 @@ class _Asker:
         try:
             async with asyncio.timeout(self.timeout_s):
                 await self.planned.model.complete(request)
-        except Exception:  # noqa: BLE001 - a model is foreign code; the failure is counted by the caller
+        except BaseException as fault:  # counted by the caller
+            if not _foreign(fault):
+                raise
             return False
         return True
 
-    async def _worker(self, steps: Iterator[Step]) -> None:
+    async def _worker(self, first: Step, steps: Iterator[Step]) -> None:
         """Take the next step until there is none: never more in memory than is in flight."""
-        for step in steps:
+        for step in itertools.chain([first], steps):
             with self.watch.flight():
                 row = await _ask(step, self.planned, _blank(step, self.planned, self.journal), self.timeout_s)
             self.done(row)
@@ -156,12 +178,15 @@ async def _ask(step: Step, planned: PlannedArm, blank: Row, timeout_s: float) ->
     try:
         async with limit:
             completion = await planned.model.complete(step.request)
+        end = time.monotonic()
         _check(completion)
-    except Exception as fault:  # noqa: BLE001 - a model is foreign code, and its failure is a row, not the run's end
+    except BaseException as fault:  # its failure is a row, not the run's end
+        if not _foreign(fault):
+            raise
         if limit.expired():
             return _failed(blank, "timeout", f"no answer in {timeout_s:g} s", sent)
-        return _failed(blank, type(fault).__name__, str(fault) or "no message", sent)
-    return _answered(blank, completion, sent)
+        return _failed(blank, type(fault).__name__, _words(fault), sent)
+    return _answered(blank, completion, sent, end)
 
 
 def _check(completion: object) -> None:
@@ -171,12 +196,22 @@ def _check(completion: object) -> None:
         raise ModelError(f"the model returned {what}, not a Completion with a text; mend the model")
     try:
         to_json(completion)
-    except (TypeError, ValueError) as fault:
+    except (TypeError, ValueError, RecursionError) as fault:
         raise ModelError(f"the completion cannot be stored ({fault}); mend the model") from None
+    wrong = misfit(completion)
+    if wrong is not None:
+        raise ModelError(f"the completion cannot be stored ({wrong}); mend the model")
 
 
-def _said(fault: Exception) -> str:
-    return str(fault) if isinstance(fault, ModelError) else f"{type(fault).__name__}: {fault}"
+def _said(fault: BaseException) -> str:
+    return _words(fault) if isinstance(fault, ModelError) else f"{type(fault).__name__}: {_words(fault)}"
+
+
+def _words(fault: BaseException) -> str:
+    try:
+        return str(fault) or "no message"
+    except Exception:  # noqa: BLE001 - an exception is the model's code too
+        return "no message that can be read"
 
 
 def _blank(step: Step, planned: PlannedArm, journal: Journal) -> Row:
@@ -201,17 +236,19 @@ def _failed(blank: Row, kind: str, message: str, sent: float) -> Row:
     return replace(blank, status="error", error=RowError(kind, message), times=times)
 
 
-def _answered(blank: Row, completion: Completion, sent: float) -> Row:
+def _answered(blank: Row, completion: Completion, sent: float, end: float) -> Row:
     status: Status = "ok"
     if completion.finish_reason == "length":
         status = "truncated"
     elif not completion.text.strip():
         status = "empty"
-    times = completion.times
+    times, gaps, detail = completion.times, completion.gaps, blank.detail
+    if not all(sent <= stamp <= end for stamp in astuple(times) if stamp is not None):
+        times, gaps, detail = Times(), None, {"times": {"dropped": "the model's stamps are of another clock"}}
     stamped = replace(
         times,
         sent=sent if times.sent is None else times.sent,
-        end=time.monotonic() if times.end is None else times.end,
+        end=end if times.end is None else times.end,
     )
     return replace(
         blank,
@@ -225,6 +262,7 @@ def _answered(blank: Row, completion: Completion, sent: float) -> Row:
         cached_tokens=completion.cached_tokens,
         cached_source=completion.cached_source,
         times=stamped,
-        gaps=completion.gaps,
+        gaps=gaps,
         attempts=completion.attempts,
+        detail=detail,
     )

@@ -2,32 +2,53 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import re
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any, Literal
 
-from evalflow.errors import OutputError, StoredRunError
+from evalflow.errors import OutputError, OutputLostError, StoredRunError
 from evalflow.record import (
     SCHEMA_VERSION,
     Item,
     Probe,
     Row,
     check_schema,
+    digest,
+    fingerprints,
     item_from_json,
     probe_from_json,
-    read_lines,
     row_from_json,
     to_json,
 )
+from evalflow.runner.stored_config import from_yaml
+from evalflow.strict_json import fits, misfit, parse_json
 
 State = Literal["running", "finished", "interrupted"]
 SYNC_S = 1.0
+ROW_PARTS = ("dataset", "model", "decoding", "arms", "seed", "limit", "where", "shard")
+"""The parts of a config that decide its rows. The others may be edited before a run is scored again."""
+STATE: Mapping[str, Any] = {
+    "run_id": str,
+    "experiment": str,
+    "resume_key": str,
+    "part": str | None,
+    "fingerprints": Mapping[str, str],
+    "config_digest": str,
+    "environment": Mapping[str, Any],
+    "state": State,
+    "started": str,
+    "finished": str | None,
+    "pid": int,
+}
+"""What run.json must hold beside its schema version, and of which type."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +57,7 @@ class ArmTrace:
 
     order: int
     started: str
-    driver: Mapping[str, Any] = field(default_factory=dict)
+    driver: Mapping[str, float | bool | None] = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict)
     unavailable: str | None = None
 
@@ -59,7 +80,10 @@ class StoredRun:
 
 
 class Journal:
-    """Writes one run's folder. Rows are flushed as they come and forced to the disk every second."""
+    """Writes one run's folder. Rows are flushed as they come and forced to the disk every second.
+
+    What cannot be written is an `OutputError` before the first arm, and an `OutputLostError` from then on.
+    """
 
     def __init__(self, folder: Path, state: dict[str, Any]) -> None:
         self.folder = folder
@@ -78,7 +102,11 @@ class Journal:
         self.write_text("items.jsonl", "".join(f"{to_json(item)}\n" for item in items))
 
     def append(self, row: Row) -> None:
-        """One finished row."""
+        """One finished row.
+
+        Raises:
+            OutputLostError: it cannot be written.
+        """
         try:
             if self._rows is None:
                 self._rows = (self.folder / "rows.jsonl").open("a", encoding="utf-8")
@@ -88,36 +116,55 @@ class Journal:
                 os.fsync(self._rows.fileno())
                 self._synced = time.monotonic()
         except OSError as fault:
-            raise _unwritable(self.folder, fault) from None
+            raise _lost(self.folder, fault) from None
 
     def write_probes(self, probes: Sequence[Probe]) -> None:
         """Every measurement of the arms themselves."""
-        self.write_text("probes.jsonl", "".join(f"{to_json(probe)}\n" for probe in probes))
+        self._write("probes.jsonl", "".join(f"{to_json(probe)}\n" for probe in probes), _lost)
 
     def write_traces(self, traces: Mapping[str, ArmTrace]) -> None:
         """How the arms went."""
-        self.write_text("arms.json", _json({name: trace.__dict__ for name, trace in traces.items()}))
+        self._write("arms.json", _json({name: trace.__dict__ for name, trace in traces.items()}), _lost)
 
     def write_text(self, name: str, text: str) -> Path:
-        """A whole file, there at once or not at all."""
+        """A whole file, there at once or not at all.
+
+        Raises:
+            OutputError: it cannot be written.
+        """
+        return self._write(name, text, _unwritable)
+
+    def close(self, state: State) -> None:
+        """Force the rows to the disk and note how the session ended.
+
+        Raises:
+            OutputLostError: one of both was not possible; the run is then noted as interrupted, as far as that can be.
+        """
+        rows, self._rows = self._rows, None
+        try:
+            if rows is not None:
+                with contextlib.closing(rows):
+                    rows.flush()
+                    os.fsync(rows.fileno())
+        except OSError as fault:
+            with contextlib.suppress(OutputLostError):
+                self._end("interrupted")
+            raise _lost(self.folder, fault) from None
+        self._end(state)
+
+    def _end(self, state: State) -> None:
+        self.state |= {"state": state, "finished": now_iso()}
+        self._write("run.json", _json(self.state), _lost)
+
+    def _write(self, name: str, text: str, refused: Callable[[Path, OSError], OutputError]) -> Path:
         path = self.folder / name
         try:
             part = path.with_name(f".{name}.part")
             part.write_text(text, encoding="utf-8")
             part.replace(path)
         except OSError as fault:
-            raise _unwritable(self.folder, fault) from None
+            raise refused(self.folder, fault) from None
         return path
-
-    def close(self, state: State) -> None:
-        """Force the rows to the disk and note how the session ended."""
-        if self._rows is not None:
-            self._rows.flush()
-            os.fsync(self._rows.fileno())
-            self._rows.close()
-            self._rows = None
-        self.state |= {"state": state, "finished": now_iso()}
-        self.write_text("run.json", _json(self.state))
 
 
 def open_run(outputs: Path, experiment: str, config_hash: str, facts: Mapping[str, Any]) -> Journal:
@@ -149,9 +196,15 @@ def open_run(outputs: Path, experiment: str, config_hash: str, facts: Mapping[st
         "pid": os.getpid(),
     }
     journal = Journal(parent / run_id, state)
-    journal.write_text("run.json", _json(state))
-    journal.write_traces({})
+    # empty at first, so that a file that is not there was lost
+    for name, text in {"run.json": _json(state), "arms.json": _json({}), "rows.jsonl": "", "probes.jsonl": ""}.items():
+        journal.write_text(name, text)
     return journal
+
+
+def config_digest(config: Mapping[str, Any]) -> str:
+    """The digest of what decides the rows of a plain config as it is stored."""
+    return digest({name: config.get(name) for name in ROW_PARTS})
 
 
 def check_writable(outputs: Path, experiment: str) -> None:
@@ -171,15 +224,18 @@ def check_writable(outputs: Path, experiment: str) -> None:
 
 
 def unfinished(outputs: Path, experiment: str, resume_key: str) -> tuple[str, ...]:
-    """Ids of the unfinished runs that would give the same rows, oldest first."""
+    """Ids of the unfinished runs that would give the same rows, oldest first; one still at work is none of them."""
     found = []
     for path in sorted((outputs / experiment).glob("*/run.json")):
         try:
-            state = json.loads(path.read_text(encoding="utf-8"))
+            state = parse_json(path.read_text(encoding="utf-8"))
         except (OSError, ValueError):
             continue  # not a run that could be named
-        if state.get("resume_key") == resume_key and state.get("state") != "finished":
-            found.append(str(state.get("run_id")))
+        if not isinstance(state, dict) or state.get("resume_key") != resume_key:
+            continue
+        stopped = state.get("state") == "interrupted" or (state.get("state") == "running" and not _at_work(state))
+        if stopped and isinstance(state.get("run_id"), str):
+            found.append(state["run_id"])
     return tuple(found)
 
 
@@ -201,23 +257,27 @@ def find_run(named: str, outputs: Path = Path("outputs")) -> Path:
 def load_run(folder: Path) -> StoredRun:
     """The run stored in a folder.
 
+    A row that was cut off while it was written is left out, as one that never came.
+
     Raises:
-        StoredRunError: there is none, or it is of an unknown schema version or damaged.
+        StoredRunError: there is none, or it is of an unknown schema version, damaged or changed since it was run.
     """
     state = _load_json(folder / "run.json")
     check_schema(state.get("schema_version"), str(folder / "run.json"))
-    traces = _load_json(folder / "arms.json")
-    try:
-        return StoredRun(
-            folder=folder,
-            state=state,
-            items=tuple(item_from_json(line, where) for where, line in _lines(folder / "items.jsonl")),
-            rows=tuple(row_from_json(line, where) for where, line in _lines(folder / "rows.jsonl")),
-            probes=tuple(probe_from_json(line, where) for where, line in _lines(folder / "probes.jsonl")),
-            traces={name: ArmTrace(**trace) for name, trace in traces.items()},
-        )
-    except TypeError as fault:
-        raise StoredRunError(f"{folder / 'arms.json'}: not what this evalflow wrote ({fault}); restore it") from None
+    for name, hint in STATE.items():
+        if name not in state or not fits(state[name], hint):
+            said = f"{name} is {state[name]!r:.60}" if name in state else f"it has no {name}"
+            raise StoredRunError(f"{folder / 'run.json'}: not what this evalflow wrote ({said}); restore it")
+    if not re.fullmatch(r"\d{8}-\d{6}-[0-9a-f]{6}", state["run_id"]):
+        raise StoredRunError(f"{folder / 'run.json'}: run_id is {state['run_id']!r:.60}, no id of a run; restore it")
+    return StoredRun(
+        folder=folder,
+        state=state,
+        items=_load_items(folder, state),
+        rows=_load_rows(folder / "rows.jsonl", state["run_id"]),
+        probes=tuple(probe_from_json(line, where) for where, line in _lines(folder / "probes.jsonl")),
+        traces=_load_traces(folder / "arms.json"),
+    )
 
 
 def now_iso() -> str:
@@ -225,16 +285,88 @@ def now_iso() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
-def _lines(path: Path) -> Iterator[tuple[str, str]]:
-    return read_lines(path) if path.exists() else iter(())
+def _load_items(folder: Path, state: Mapping[str, Any]) -> tuple[Item, ...]:
+    """The items, which like the config must be those that the rows answer."""
+    try:
+        same = config_digest(from_yaml(folder / "config.yaml")) == state["config_digest"]
+    except (ValueError, TypeError, RecursionError):
+        same = False  # what the digest cannot read was never stored
+    if not same:
+        said = f"one of {', '.join(ROW_PARTS)} is not what the rows were made with"
+        raise StoredRunError(f"{folder / 'config.yaml'}: {said}; restore it")
+    items = tuple(item_from_json(line, where) for where, line in _lines(folder / "items.jsonl"))
+    if fingerprints(items) != state["fingerprints"]:
+        raise StoredRunError(f"{folder / 'items.jsonl'}: these are not the items that were asked; restore it")
+    return items
+
+
+def _load_rows(path: Path, run_id: str) -> tuple[Row, ...]:
+    """The rows, each once."""
+    rows: dict[tuple[str, int, str], Row] = {}
+    for where, line in _lines(path, cut_off=True):
+        row = row_from_json(line, where)
+        if row.run_id != run_id:
+            raise StoredRunError(f"{where}: a row of run {row.run_id!r:.60}, not of {run_id}; restore the file")
+        if rows.setdefault(row.key, row) != row:
+            said = f"arm {row.arm}, seed {row.seed}, item {row.item_id!r:.60}"
+            raise StoredRunError(f"{where}: another row than the first of {said}; restore the file")
+    return tuple(rows.values())
+
+
+def _load_traces(path: Path) -> dict[str, ArmTrace]:
+    try:
+        traces = {name: ArmTrace(**trace) for name, trace in _load_json(path).items()}
+        wrong = next((said for said in map(misfit, traces.values()) if said), None)
+    except TypeError as fault:
+        wrong = str(fault)
+    if wrong is not None:
+        raise StoredRunError(f"{path}: not what this evalflow wrote ({wrong}); restore it")
+    return traces
+
+
+def _at_work(state: Mapping[str, Any]) -> bool:
+    """Whether the process of a running run is another evalflow that is still there, as far as this system can tell."""
+    pid = state.get("pid")
+    if not isinstance(pid, int) or pid <= 0 or pid == os.getpid() or os.name != "posix":
+        return False
+    try:
+        os.kill(pid, 0)  # asks, and sends nothing
+    except PermissionError:
+        pass  # another user's
+    except (OSError, OverflowError):
+        return False
+    try:
+        return b"evalflow" in Path(f"/proc/{pid}/cmdline").read_bytes()  # a number may have been given again
+    except OSError:
+        return not Path("/proc/self").exists()
+
+
+def _lines(path: Path, cut_off: bool = False) -> Iterator[tuple[str, str]]:
+    """`(where, line)` of every non-blank line; a last one without its end is left out where that can be `cut_off`."""
+    *whole, last = _read(path).split(b"\n")
+    for number, raw in enumerate(whole if cut_off else [*whole, last], start=1):
+        try:
+            line = raw.decode("utf-8")
+        except UnicodeDecodeError as fault:
+            raise StoredRunError(f"{path}:{number}: not UTF-8 ({fault.reason}); restore the file") from None
+        if line.strip():
+            yield f"{path}:{number}", line
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        todo = "give the folder of a finished run" if path.name == "run.json" else "restore it"
+        raise StoredRunError(f"{path}: not there; {todo}") from None
+    except OSError as fault:
+        raise StoredRunError(f"{path}: cannot be read ({fault.strerror}); restore it") from None
 
 
 def _load_json(path: Path) -> dict[str, Any]:
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise StoredRunError(f"{path}: not there; give the folder of a finished run") from None
-    except (OSError, ValueError) as fault:
+        value = parse_json(_read(path).decode("utf-8"))
+    except ValueError as fault:
         raise StoredRunError(f"{path}: cannot be read ({fault}); restore it") from None
     if not isinstance(value, dict):
         raise StoredRunError(f"{path}: not a JSON object; restore it")
@@ -247,3 +379,7 @@ def _json(value: Any) -> str:
 
 def _unwritable(folder: Path, fault: OSError) -> OutputError:
     return OutputError(f"{folder}: cannot be written ({fault.strerror}); give another with runner.outputs=DIR")
+
+
+def _lost(folder: Path, fault: OSError) -> OutputLostError:
+    return OutputLostError(f"{folder}: cannot be written any more ({fault.strerror}); make room and run again")

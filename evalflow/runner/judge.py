@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from evalflow.comparison import Measure, Paired, conclude
+from evalflow.comparison import Measure, Paired, conclude, pair
 from evalflow.errors import ExitCode, worst
 from evalflow.gate import Gate, Judged
 from evalflow.metric.protocol import Metric, Reading
 from evalflow.metric.rate import Rate
 from evalflow.numeric.seed import derive_seed
 from evalflow.record import Delta, GateResult, RunVerdict
-from evalflow.runner.score import Scores
+from evalflow.runner.score import Scores, blamed, coerced, number
 
 SEVERITY = ("fail", "unreadable", "pass", "skipped")
 """Of one gate over several arms, the first of these decides."""
@@ -52,13 +52,16 @@ def _compare(scores: Scores) -> dict[str, dict[str, Delta]]:
             key, suffix = plan.owner(figure)
             metric = plan.metrics[key]
             sides = (comparison.reference, comparison.candidate)
-            if metric.timed and any(scores.arms[side].saturated for side in sides):
-                family[name, figure] = (comparison, Delta(None, reason="the driver was saturated"))
+            untimed = next((said for side in sides if (said := scores.arms[side].untimed)), None)
+            if metric.timed and untimed:
+                family[name, figure] = (comparison, Delta(None, reason=untimed))
                 continue
-            reference, candidate = (scores.item_stats(side, key) for side in sides)
-            measure = _measure(metric, metric.readings()[suffix])
             seed = derive_seed(plan.seed, f"{name}/{figure}", 0)
-            family[name, figure] = (comparison, comparison.compare(measure, reference, candidate, clusters, seed))
+            with blamed(f"metrics.{key}"):
+                reference, candidate = (scores.item_stats(side, key) for side in sides)
+                measure = _measure(metric, metric.readings()[suffix])
+                delta = comparison.compare(measure, reference, candidate, clusters, seed)
+            family[name, figure] = (comparison, delta)
     concluded: dict[str, dict[str, Delta]] = {name: {} for name in plan.comparisons}
     for (name, figure), delta in conclude(family).items():
         concluded[name][figure] = delta
@@ -67,8 +70,8 @@ def _compare(scores: Scores) -> dict[str, dict[str, Delta]]:
 
 def _measure(metric: Metric, reading: Reading) -> Measure:
     return Measure(
-        value=reading.value,
-        point=metric.point,
+        value=coerced(reading.value),
+        point=lambda stats: number(metric.point(stats)),
         # a metric with a value of its own is not the mean of its units, so no t interval fits it
         is_mean=getattr(type(reading), "value", None) is Metric.value,
         is_rate=isinstance(metric, Rate),
@@ -92,12 +95,25 @@ def _gate(gate: Gate, scores: Scores, comparisons: Mapping[str, Mapping[str, Del
 
 def _comparison_gate(gate: Gate, scores: Scores, delta: Delta) -> GateResult:
     comparison = scores.plan.comparisons[gate.comparison or ""]
-    key, _ = scores.plan.owner(gate.figure)
     for side in (comparison.reference, comparison.candidate):
         absent = _absent(scores, side)
         if absent:
             return gate.result(absent)
-    return gate.result(gate.on_delta(delta), rows=scores.worst(comparison.candidate, key, {}))
+    return gate.result(gate.on_delta(delta), rows=_lost(scores, comparison, gate.figure))
+
+
+def _lost(scores: Scores, comparison: Paired, figure: str, most: int = 20) -> tuple[str, ...]:
+    """The items on which the candidate is worse than the reference, worst first."""
+    key, suffix = scores.plan.owner(figure)
+    metric = scores.plan.metrics[key]
+    with blamed(f"metrics.{key}"):
+        reference, candidate = (scores.item_stats(side, key) for side in (comparison.reference, comparison.candidate))
+        measure = _measure(metric, metric.readings()[suffix])
+        shared = {item.id: item.id for item in scores.plan.items if item.id in reference and item.id in candidate}
+        differences = pair(measure, reference, candidate, shared).differences
+    losses = -differences if metric.higher_is_better else differences
+    lost = dict(zip(sorted(shared), losses.tolist(), strict=True))  # `pair` goes by id
+    return tuple(sorted((item for item in shared if lost[item] > 0), key=lambda item: -lost[item])[:most])
 
 
 def _arm_gate(gate: Gate, name: str, scores: Scores) -> GateResult:
@@ -126,6 +142,9 @@ def _verdict(scores: Scores, gates: Mapping[str, GateResult]) -> tuple[ExitCode,
         if arm.unavailable and not arm.planned.arm.optional:
             codes.append(ExitCode.INCOMPLETE)
             reasons.append(f"arm {name} is unavailable: {arm.unavailable}")
+        elif arm.trace is None:
+            codes.append(ExitCode.INCOMPLETE)
+            reasons.append(f"arm {name} did not finish: it has {len(arm.rows)} of {arm.n_planned} rows")
         elif not arm.complete and not arm.unavailable:
             codes.append(ExitCode.INCOMPLETE)
             reasons.append(f"arm {name} has {len(arm.rows)} of {arm.n_planned} rows")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -18,6 +18,7 @@ from evalflow.record import Figure, Item, Probe, Row
 from evalflow.runner.journal import ArmTrace
 from evalflow.runner.parts import PlannedArm
 from evalflow.runner.plan import Plan
+from evalflow.strict_json import plain
 
 LEVEL = 0.95
 Stats = tuple[float, ...]
@@ -59,9 +60,11 @@ class ArmScores:
         return None if self.trace is None else self.trace.unavailable
 
     @property
-    def saturated(self) -> bool:
-        """Whether the driver was too late to time this arm."""
-        return bool(self.trace and self.trace.driver.get("saturated"))
+    def untimed(self) -> str | None:
+        """Why no time of this arm can be read: the driver was too late, or nobody knows."""
+        if self.trace is None:
+            return "the driver's own lag is not known"
+        return "the driver was saturated" if self.trace.driver.get("saturated") else None
 
 
 @dataclass(frozen=True)
@@ -83,14 +86,14 @@ class Scores:
         scored = self.arms[arm]
         found: dict[str, Figure] = {}
         for key, metric in self.plan.metrics.items():
-            with _blamed(f"metrics.{key}"):
+            with blamed(f"metrics.{key}"):
                 found |= _figures(key, metric, scored, where or {}, seeds or scored.planned.arm.seeds)
         return found
 
     def item_stats(self, arm: str, key: str) -> dict[str, Stats]:
         """Item id -> the arm's statistics under a metric over rows, its seeds averaged."""
         scored = self.arms[arm]
-        units = _row_units(key, scored, {}, scored.planned.arm.seeds)
+        units = _row_units(key, self.plan.metrics[key], scored, {}, scored.planned.arm.seeds)
         return {unit.item_id: unit.stats for unit in _averaged(units) if unit.stats is not None}
 
     def worst(self, arm: str, key: str, where: Mapping[str, object], most: int = 20) -> tuple[str, ...]:
@@ -99,11 +102,12 @@ class Scores:
         if metric.grain != "row":
             return ()
         sign = 1.0 if metric.higher_is_better else -1.0
-        found = [
-            (sign * metric.point(stats), row)
-            for row in self.arms[arm].rows.values()
-            if _row_matches(row, where) and (stats := row.stats.get(key)) is not None
-        ]
+        with blamed(f"metrics.{key}"):
+            found = [
+                (sign * number(metric.point(stats)), row)
+                for row in self.arms[arm].rows.values()
+                if _row_matches(row, where) and (stats := row.stats.get(key)) is not None
+            ]
         best = max((score for score, _ in found), default=0.0)
         if isinstance(metric, Rate):  # its best is known, also where no row reached it
             best = 1.0 if metric.higher_is_better else 0.0
@@ -112,20 +116,26 @@ class Scores:
 
 
 def score(plan: Plan, rows: Iterable[Row], probes: Sequence[Probe], traces: Mapping[str, ArmTrace]) -> Scores:
-    """Score every row that the plan knows; rows of other arms, seeds or items are left out."""
+    """Score every row that the plan knows; rows of other arms, seeds or items are left out.
+
+    What a row is of (kind, cluster, prefix group) is its item's to say; the row's own copy is not read.
+    """
     by_key = {row.key: row for row in rows}
-    items = {item.id: item for item in plan.items}
     arms = {}
     for name, planned in plan.arms.items():
         found = {
-            (seed, item): _scored(plan.metrics, Answer(items[item], row))
+            (seed, item.id): _scored(plan.metrics, Answer(item, _of(item, row)))
             for seed in planned.arm.seeds
-            for item in items
-            if (row := by_key.get((name, seed, item))) is not None
+            for item in plan.items
+            if (row := by_key.get((name, seed, item.id))) is not None
         }
         own = tuple(probe for probe in probes if probe.arm == name)
         arms[name] = ArmScores(planned, plan.items, found, own, traces.get(name))
     return Scores(plan, arms)
+
+
+def _of(item: Item, row: Row) -> Row:
+    return replace(row, kind=item.kind, cluster=item.cluster, prefix_group=item.prefix_group)
 
 
 def _scored(metrics: Mapping[str, Metric], answer: Answer) -> Row:
@@ -134,8 +144,6 @@ def _scored(metrics: Mapping[str, Metric], answer: Answer) -> Row:
         if metric.grain != "row":
             continue
         stats, detail = _computed(key, metric, answer)
-        if stats is not None and not all(math.isfinite(number) for number in stats):
-            stats = None  # NaN is no statistic: the row is excluded, and counted
         row = replace(
             answer.row,
             stats={**answer.row.stats, key: stats},
@@ -146,15 +154,41 @@ def _scored(metrics: Mapping[str, Metric], answer: Answer) -> Row:
 
 
 def _computed(key: str, metric: Metric, unit: Answer) -> tuple[Stats | None, Mapping[str, object]]:
-    """A row's statistics and why it got them."""
-    with _blamed(f"metrics.{key}", f" on item {unit.item.id!r}"):
-        detail = metric.detail(unit)
-        json.dumps(dict(detail), allow_nan=False)  # a detail is kept in the run's folder
-        return metric.stats(unit), detail
+    """A row's statistics and why it got them, as plain values: both are kept in the run's folder."""
+    with blamed(f"metrics.{key}", f" on item {unit.item.id!r}"):
+        detail: dict[str, object] = json.loads(json.dumps(dict(metric.detail(unit)), allow_nan=False, default=plain))
+        return _stats(metric, unit), detail
+
+
+def _stats(metric: Metric, unit: object) -> Stats | None:
+    """The unit's statistics as floats; None too where one of them is no number, so that the unit is excluded."""
+    given = metric.stats(unit)
+    if given is None:
+        return None
+    if not isinstance(given, tuple | list | np.ndarray):
+        raise TypeError(f"stats gave {type(given).__name__}, not a tuple of numbers")
+    stats = tuple(number(entry) for entry in given)
+    return stats if all(math.isfinite(entry) for entry in stats) else None
+
+
+def number(value: object) -> float:
+    """A number of whatever kind (numpy's, a whole one, a bool) as a float.
+
+    Raises:
+        TypeError: it is none; a text is none either.
+    """
+    if isinstance(value, str | bytes) or not hasattr(value, "__float__"):
+        raise TypeError(f"{value!r:.60} is no number")
+    return float(value)
+
+
+def coerced(value: Callable[[Stack], object]) -> Callable[[Stack], float]:
+    """A metric's value over a stack, as a float."""
+    return lambda stack: number(value(stack))
 
 
 @contextmanager
-def _blamed(where: str, on: str = "") -> Iterator[None]:
+def blamed(where: str, on: str = "") -> Iterator[None]:
     """Name the metric, which may be the user's, when it raises.
 
     Raises:
@@ -162,7 +196,9 @@ def _blamed(where: str, on: str = "") -> Iterator[None]:
     """
     try:
         yield
-    except Exception as fault:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as fault:  # a SystemExit must not end the process with a code of its own
         said = f"{type(fault).__name__}: {fault}"
         raise MetricError(f"{where}: {said}{on}; mend the metric and score the run again") from fault
 
@@ -193,8 +229,10 @@ def _figures(
 def _why_undefined(metric: Metric, arm: ArmScores, shape: Figure, where: Mapping[str, object]) -> str | None:
     if arm.unavailable:
         return f"arm unavailable: {arm.unavailable}"
-    if metric.timed and arm.saturated:
-        return "the driver was saturated"
+    if arm.trace is None and not arm.rows:
+        return "the arm was not run"
+    if metric.timed and arm.untimed:
+        return arm.untimed
     if shape.n_total == 0 and metric.grain == "probe":
         return f"the model has no measurement {metric.probe}"
     if shape.n_total == 0:
@@ -209,24 +247,25 @@ def _read(reading: Reading, metric: Metric, units: Sequence[Unit], shape: Figure
     stack: Stack = np.array([unit.stats for unit in kept], dtype=np.float64)
     clusters = np.array([unit.cluster for unit in kept], dtype=object)
     try:
-        value = reading.value(stack)
+        value = number(reading.value(stack))
     except (Undefined, ZeroDivisionError, OverflowError) as undefined:
         return replace(shape, reason=getattr(undefined, "reason", str(undefined)))
     if not math.isfinite(value):
         return replace(shape, reason=f"not finite ({value})")
     try:
         interval = reading.interval(stack, clusters, LEVEL)
+        ends = None if interval is None else (number(interval.low), number(interval.high))
     except Undefined:
-        interval = None
-    if interval is None:
+        interval = ends = None
+    if interval is None or ends is None or not all(math.isfinite(end) for end in ends):
         return replace(shape, value=value, reason=None)
     return replace(
         shape,
         value=value,
         reason=None,
-        low=interval.low,
-        high=interval.high,
-        level=interval.level,
+        low=ends[0],
+        high=ends[1],
+        level=number(interval.level),
         method=interval.method,
     )
 
@@ -234,20 +273,22 @@ def _read(reading: Reading, metric: Metric, units: Sequence[Unit], shape: Figure
 def _units(key: str, metric: Metric, arm: ArmScores, where: Mapping[str, object], seeds: Sequence[int]) -> list[Unit]:
     if metric.grain == "probe":
         probes = [probe for probe in arm.probes if probe.name == metric.probe]
-        return [Unit(_finite(metric.stats(probe)), str(i), str(i), False) for i, probe in enumerate(probes)]
+        return [Unit(_stats(metric, probe), str(i), str(i), False) for i, probe in enumerate(probes)]
     if metric.grain == "row":
-        return _row_units(key, arm, where, seeds)
+        return _row_units(key, metric, arm, where, seeds)
     units = []
     for item in arm.items:
         rows = tuple(arm.rows.get((seed, item.id)) for seed in seeds)
         if all(row is None or _row_matches(row, where) for row in rows):
             failed = any(row is None or row.status == "error" for row in rows)
-            stats = _finite(metric.stats(Repeats(item, rows)))
+            stats = _stats(metric, Repeats(item, rows))
             units.append(Unit(None if failed else stats, item.id, item.dependence, failed))
     return units
 
 
-def _row_units(key: str, arm: ArmScores, where: Mapping[str, object], seeds: Sequence[int]) -> list[Unit]:
+def _row_units(
+    key: str, metric: Metric, arm: ArmScores, where: Mapping[str, object], seeds: Sequence[int]
+) -> list[Unit]:
     """A unit per planned row that matches `where`; one that is not there counts as failed."""
     units = []
     for seed in seeds:
@@ -255,11 +296,11 @@ def _row_units(key: str, arm: ArmScores, where: Mapping[str, object], seeds: Seq
             row = arm.rows.get((seed, item.id))
             if row is None:
                 if _item_matches(item, where):
-                    units.append(Unit(None, item.id, item.dependence, True))
+                    units.append(Unit(metric.missing, item.id, item.dependence, metric.missing is None))
             elif _row_matches(row, where):
                 stats = row.stats[key]
                 failed = stats is None and row.status == "error"
-                units.append(Unit(stats, item.id, row.dependence, failed))
+                units.append(Unit(stats, item.id, item.dependence, failed))
     return units
 
 
@@ -272,10 +313,6 @@ def _averaged(units: Sequence[Unit]) -> list[Unit]:
             clusters[unit.item_id] = unit.cluster
             stats.setdefault(unit.item_id, []).append(unit.stats)
     return [Unit(tuple(np.mean(stats[item], axis=0).tolist()), item, clusters[item], False) for item in stats]
-
-
-def _finite(stats: Stats | None) -> Stats | None:
-    return stats if stats is not None and all(math.isfinite(number) for number in stats) else None
 
 
 def _row_matches(row: Row, where: Mapping[str, object]) -> bool:

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -57,7 +58,8 @@ def figure(ran: Ran, name: str, arm: str = "one") -> dict[str, Any]:
 def ended(ran: Ran, verdict: str, code: int) -> None:
     """The exit code, the report and the printed line all say one thing, and the report obeys its schema."""
     assert (ran.code, ran.report["exit_code"], ran.report["verdict"]) == (code, code, verdict)
-    assert f"Verdict: {verdict} (exit code {code})" in ran.out.splitlines()
+    why = "".join(f"; {reason}" for reason in ran.report["reasons"])
+    assert f"Verdict: {verdict} (exit code {code}){why}" in ran.out.splitlines()
     schema = json.loads((files("evalflow.report") / "report.schema.json").read_text(encoding="utf-8"))
     jsonschema.validate(ran.report, schema)
 
@@ -137,8 +139,8 @@ def test_a_saturated_arm_passes_only_where_that_is_allowed(
 def test_an_empty_denominator_is_unreadable(lab: Lab) -> None:
     """A gate whose `where` matches no row reads nothing, whatever its threshold."""
     gates = {
-        "floor": {"figure": "quality/exact", "where": {"kind": "nobody"}, "floor": 0.0},
-        "ceiling": {"figure": "quality/exact", "where": {"kind": "nobody"}, "ceiling": 1.0},
+        "floor": {"figure": "quality/exact", "where": {"kind": "nobody"}, "floor": 0.01},
+        "ceiling": {"figure": "quality/exact", "where": {"kind": "nobody"}, "ceiling": 0.99},
         "count": {"figure": "quality/exact", "where": {"kind": "nobody"}, "floor": 0, "count": True},
     }
     ran = lab(gates=gates)
@@ -155,10 +157,13 @@ def test_a_denominator_that_is_not_the_one_required_is_unreadable(lab: Lab) -> N
 
 
 def test_one_nan_is_excluded_counted_and_fails_coverage(lab: Lab) -> None:
-    """A NaN for one row leaves the mean of the others, is counted, and the coverage gate fails for it."""
-    ran = lab(metrics={"exact": stand_in("Holed", holes=["b"])}, gates={**HEALTHY, **FLOOR})
+    """A NaN for one row leaves the mean of the others and is counted; coverage fails, and no gate reads over it."""
+    lax = {"lax": {**FLOOR["floor"], "coverage": 0.8}}
+    ran = lab(metrics={"exact": stand_in("Holed", holes=["b"])}, gates={**HEALTHY, **FLOOR, **lax})
     ended(ran, "fail", 1)
-    assert outcomes(ran) == {"errors": "pass", "truncated": "pass", "coverage": "fail", "floor": "pass"}
+    wanted = {"errors": "pass", "truncated": "pass", "coverage": "fail", "floor": "unreadable", "lax": "pass"}
+    assert outcomes(ran) == wanted
+    assert ran.report["gates"]["floor"]["reason"] == "1 of 6 were not scored"
     found = figure(ran, "quality/exact")
     assert (found["value"], found["n_total"], found["n_scored"], found["n_excluded"]) == (1.0, 6, 5, 1)
     assert ran.report["gates"]["coverage"]["rows"] == ["b (seed 0)"]
@@ -179,7 +184,7 @@ def test_an_arm_whose_model_cannot_start_makes_the_run_incomplete(lab: Lab) -> N
     ran = lab(arms=arms, gates={"one": {**FLOOR["floor"], "arm": "one"}, "two": {**FLOOR["floor"], "arm": "two"}})
     ended(ran, "incomplete", 3)
     assert outcomes(ran) == {"one": "pass", "two": "unreadable"}
-    assert "  arm two is unavailable: no such device" in ran.out.splitlines()
+    assert ran.report["reasons"] == ["arm two is unavailable: no such device"]
 
 
 def test_an_optional_arm_that_is_absent_skips_its_gates(lab: Lab) -> None:
@@ -197,9 +202,18 @@ def test_an_optional_arm_that_is_absent_skips_its_gates(lab: Lab) -> None:
 )
 def test_errors_are_rows_that_are_counted_and_gated(lab: Lab, model: dict[str, Any]) -> None:
     """Two of six requests without an answer do not raise the score unseen: errors and coverage fail, and name them."""
-    ran = lab(model=model, gates={**HEALTHY, **FLOOR})
+    lax = {"lax": {**FLOOR["floor"], "coverage": 0.6}}
+    ran = lab(model=model, gates={**HEALTHY, **FLOOR, **lax})
     ended(ran, "fail", 1)
-    assert outcomes(ran) == {"errors": "fail", "truncated": "pass", "coverage": "fail", "floor": "pass"}
+    assert outcomes(ran) == {
+        "errors": "fail",
+        "truncated": "unreadable",
+        "coverage": "fail",
+        "floor": "unreadable",
+        "lax": "pass",
+    }
+    assert ran.report["gates"]["floor"]["reason"] == "2 of 6 were not scored"
+    assert sum(error["count"] for error in ran.report["arms"]["one"]["errors"]) == 2
     found = figure(ran, "quality/exact")
     assert (found["value"], found["n_scored"], found["n_error"]) == (1.0, 4, 2)
     assert ran.report["gates"]["errors"]["rows"] == ["b (seed 0)", "e (seed 0)"]
@@ -343,6 +357,66 @@ def test_a_run_that_is_stopped_keeps_its_rows_and_is_left_alone(
     assert f"run {folder.name} of the same rows is unfinished; it is left alone, and a new run starts" in ran.out
     assert ran.folder != folder
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    again = cli("score", str(folder), "--allow", "tests")
+    again = replace(again, folder=folder)
+    ended(again, "incomplete", 3)
+    assert again.report["reasons"] == ["arm one did not finish: it has 2 of 6 rows"]
+    assert (again.report["finished"] is None) == (stop == "SIGKILL")
+    assert again.report["gates"]["floor"]["outcome"] == "unreadable"
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "said"),
+    [
+        ("rows.jsonl", None, "rows.jsonl: not there; restore it"),
+        ("probes.jsonl", None, "probes.jsonl: not there; restore it"),
+        ("items.jsonl", ('"right"', '"wrong"'), "items.jsonl: these are not the items that were asked; restore it"),
+        ("config.yaml", ("otherwise: right", "otherwise: wrong"), "is not what the rows were made with; restore it"),
+        ("rows.jsonl", ('"arm":"one"', '"arm":"two"'), "arm 'two', seed 0, item 'a' was never asked; restore the file"),
+        ("rows.jsonl", ('"status":"ok"', '"status":"fine"'), "status is 'fine'"),
+        ("run.json", ('"environment"', '"surroundings"'), "it has no environment"),
+        ("arms.json", ('"order": 0', '"order": "x"'), "order is 'x'"),
+    ],
+)
+def test_a_damaged_run_is_not_scored(cli: Cli, lab: Lab, name: str, change: tuple[str, str] | None, said: str) -> None:
+    """Whatever file of a run was lost or changed, scoring it again is refused (64), and the report left as it was."""
+    ran = lab(gates=FLOOR)
+    ended(ran, "pass", 0)
+    assert ran.folder is not None
+    path, report = ran.folder / name, (ran.folder / "report.json").read_bytes()
+    text = path.read_text(encoding="utf-8")
+    path.unlink()
+    if change is not None:
+        assert change[0] in text
+        path.write_text(text.replace(*change), encoding="utf-8")
+    again = cli("score", str(ran.folder))
+    assert (again.code, len(again.faults)) == (64, 1)
+    assert said in again.faults[0]
+    assert (ran.folder / "report.json").read_bytes() == report
+
+
+def test_a_row_that_was_cut_off_is_missing(cli: Cli, lab: Lab) -> None:
+    """A last line without its end counts as a row that never came: incomplete, exit code 3."""
+    ran = lab(gates=FLOOR)
+    assert ran.folder is not None
+    path = ran.folder / "rows.jsonl"
+    path.write_bytes(path.read_bytes()[:-40])
+    again = cli("score", str(ran.folder))
+    ended(again, "incomplete", 3)
+    assert again.report["reasons"] == ["arm one has 5 of 6 rows"]
+
+
+def test_a_gate_may_be_moved_before_a_run_is_scored_again(cli: Cli, lab: Lab) -> None:
+    """What judges the rows is no part of them; that it was moved shows in the instrument."""
+    ran = lab(model=stand_in("Fixed", right=list("abcd")), gates=FLOOR)
+    ended(ran, "pass", 0)
+    assert ran.folder is not None
+    before = ran.report["instrument"]["judging_hash"]
+    path = ran.folder / "config.yaml"
+    path.write_text(path.read_text(encoding="utf-8").replace("floor: 0.5", "floor: 0.9"), encoding="utf-8")
+    again = cli("score", str(ran.folder), "--allow", "tests")
+    ended(again, "fail", 1)
+    assert again.report["instrument"]["judging_hash"] != before
 
 
 def test_seeds_give_every_repeat_its_own_answer_and_never_change(lab: Lab) -> None:

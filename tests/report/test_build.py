@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import copy
 import json
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 
-from evalflow.report.build import schema, scores_text, to_text
+from evalflow.metric.exact_match import ExactMatch
+from evalflow.metric.protocol import Answer
+from evalflow.record import RowError
+from evalflow.report.build import errors_of, schema, scores_text, to_text
+from tests.conftest import Lab
 from tests.report.by_hand import ARMS, GATES, ITEMS, RUN_ID, SAID, TRACES, made
 
 SOUND = ["base", "new", "bad"]
+DECIDED = {**GATES, **{name: {**GATES[name], "coverage": 0.75} for name in ("base_floor", "gain")}}
+"""The gates, two of which read base although a quarter of it is an error."""
 
 
 def valid(report: dict[str, Any]) -> list[str]:
@@ -24,7 +31,7 @@ def valid(report: dict[str, Any]) -> list[str]:
 
 @pytest.fixture
 def report(tmp_path: Path) -> dict[str, Any]:
-    made_report, _ = made(tmp_path)
+    made_report, _ = made(tmp_path, gates=DECIDED)
     assert valid(made_report) == []
     return made_report
 
@@ -51,7 +58,9 @@ def test_figures_by_hand(report: dict[str, Any]):
     exact = base["quality/exact"]
     assert exact["value"] == pytest.approx(1 / 3)
     assert (exact["n_total"], exact["n_scored"], exact["n_excluded"], exact["n_error"]) == (4, 3, 0, 1)
-    assert (exact["unit"], exact["level"]) == ("share", 0.95)
+    # two words of two and one scored items count as 9 / 5 words, too few for an interval
+    assert (exact["unit"], exact["level"], exact["low"], exact["high"]) == ("share", None, None, None)
+    assert (new["quality/exact"]["level"], new["n/coverage"]["unit"]) == (0.95, "share")
     assert new["quality/exact"]["value"] == pytest.approx((1 + 1 + 0.5 + 1) / 4)
     assert (new["quality/exact"]["n_total"], new["quality/exact"]["n_scored"]) == (8, 8)
     # seeds score 1 and 0.75: their sd is 0.25 / sqrt 2
@@ -112,8 +121,55 @@ def test_gates_and_the_verdict(report: dict[str, Any]):
     assert gates["control"]["expected"] == "fail"
     assert gates["alone"]["reason"] == "concurrency is 1"
     assert gates["first_token"]["report_only"]
-    # two words that each gained 0.5: 1 - 0.05^(1/2) of words may differ unseen, far more than the margin
-    assert gates["gain"]["reason"] == "a margin of 0.1 is beyond this run's reach (0.776)"
+    # two words, worth 9 / 5 of equal size, each gained 0.5: 1 - 0.05^(5/9) may differ unseen, far more than the margin
+    assert gates["gain"]["reason"] == "a margin of 0.1 is beyond this run's reach (0.811)"
+
+
+def test_a_gate_that_asks_for_all_rows_does_not_read_an_arm_with_an_error(tmp_path: Path):
+    """As written, base's floor wants every row scored; one of four is an error, so it is not read."""
+    gates = made(tmp_path)[0]["gates"]
+    gate = gates["base_floor"]
+    assert (gate["outcome"], gate["reason"], gate["rows"]) == ("unreadable", "1 of 4 were not scored", [])
+    assert (gates["gain"]["outcome"], gates["gain"]["reason"]) == ("unreadable", "1 of 4 items are unpaired")
+
+
+def test_errors_are_told_by_arm(tmp_path: Path):
+    """What rows failed with, the most frequent first, at most five, long words cut; nothing where there is none."""
+    plan_report, scores = made(tmp_path)
+    assert plan_report["arms"]["base"]["errors"] == [{"kind": "ModelError", "message": "no answer", "count": 1}]
+    assert [plan_report["arms"][name]["errors"] for name in ("new", "bad")] == [[], []]
+    said = ["late"] * 2 + [f"{n}{'x' * 300}" for n in range(6)] + ["late"]
+    rows = [
+        replace(row, status="error", error=RowError("timeout", text), item_id=str(n))
+        for n, (text, row) in enumerate(zip(said, scores.rows, strict=False))
+    ]
+    arm = replace(scores.arms["base"], rows={(0, row.item_id): row for row in rows})
+    found = errors_of(arm)
+    assert found[0] == {"kind": "timeout", "message": "late", "count": 3}
+    assert [(len(error["message"]), error["count"]) for error in found[1:]] == [(200, 1)] * 4
+
+
+def test_a_report_holds_numpy_values_as_plain_ones(lab: Lab):
+    """A metric's settings may be arrays, and its details numpy's numbers."""
+    ran = lab(metrics={"exact": {"_target_": "tests.report.test_build.Arrayed"}})
+    assert valid(ran.report) == []
+    assert ran.report["instrument"]["metrics"]["exact"]["settings"] == {"weights": [1.0, 2.0]}
+    assert ran.folder is not None
+    first = (ran.folder / "scores.jsonl").read_text(encoding="utf-8").splitlines()[0]
+    assert json.loads(first)["detail"]["exact"] == {"n": 1, "all": [1, 2]}
+
+
+@dataclass(frozen=True)
+class Arrayed(ExactMatch):
+    """Exact match with an array among its settings and numpy's numbers in its details."""
+
+    weights: Any = (1.0, 2.0)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "weights", np.array(self.weights))
+
+    def detail(self, unit: Answer) -> Any:
+        return {"n": np.int64(1), "all": np.array([1, 2])}
 
 
 def test_the_comparison_by_hand(report: dict[str, Any]):
@@ -162,25 +218,34 @@ def _passing(folder: Path) -> dict[str, Any]:
 
 
 def _untraced(folder: Path) -> dict[str, Any]:
-    return made(folder, traces={}, gates={"n": GATES["new_floor"]})[0]
+    traces = {name: trace for name, trace in TRACES.items() if name != "new"}
+    return made(folder, traces=traces, gates={"n": GATES["new_floor"]})[0]
+
+
+def _killed(folder: Path) -> dict[str, Any]:
+    """Killed in its last arm: neither an end nor that arm's trace."""
+    traces = {name: trace for name, trace in TRACES.items() if name != "bad"}
+    report = made(folder, {**SAID, ("bad", 0): "ww--"}, traces, gates={"n": GATES["new_floor"]})[0]
+    return {**report, "finished": None}
 
 
 def _hostile(folder: Path) -> dict[str, Any]:
     items = [{**item, "id": f"{item['id']}\ud800\x00\x1b[31m", "kind": "[red]"} for item in ITEMS]
-    return made(folder, items=items)[0]
+    return made(folder, items=items, gates=DECIDED)[0]
 
 
 @pytest.mark.parametrize(
     ("make", "verdict", "code", "reason"),
     [
         (_missing, "incomplete", 3, "arm new has 7 of 8 rows"),
+        (_killed, "incomplete", 3, "arm bad did not finish: it has 2 of 4 rows"),
         (_unavailable, "incomplete", 3, "arm new is unavailable: no such device"),
         (_optional, "pass", 0, None),
         (_ungated, "unreadable", 2, "no gate decided anything"),
         (_smoke, "unreadable", 2, None),
         (_saturated, "unreadable", 2, None),
         (_passing, "pass", 0, None),
-        (_untraced, "pass", 0, None),
+        (_untraced, "incomplete", 3, "arm new did not finish: it has 8 of 8 rows"),
         (_hostile, "fail", 1, None),
     ],
 )
@@ -229,6 +294,10 @@ def _set(path: str, value: Any) -> Any:
         _set("arms base figures quality/exact reason", "why"),  # beside a value
         _set("arms base figures quality/exact value", "0.3"),
         _set("arms base claims cache", "maybe"),
+        _set("arms base errors", [{"kind": "x", "message": "y" * 201, "count": 1}]),
+        _set("arms base errors", [{"kind": "x", "message": "y", "count": 0}]),
+        _set("arms base errors", None),
+        _set("finished", 5),
         _set("gates base_floor outcome", "failed"),
         _set("gates first_token reason", None),  # unreadable without a reason
         _set("comparisons new_vs_base quality/exact conclusion", "equal"),

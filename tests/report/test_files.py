@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from evalflow.errors import OutputError
+from evalflow.errors import ExitCode, OutputLostError
 from evalflow.report.files import write_report
 from tests.report.by_hand import made
 
@@ -29,5 +29,6 @@ def test_three_files_are_written_and_replaced(tmp_path: Path):
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path):
     """A folder that is not there is an output error with the file's name, not a traceback."""
     report, scores = made(tmp_path)
-    with pytest.raises(OutputError, match=r"absent/scores\.jsonl: cannot be written \(No such file"):
+    with pytest.raises(OutputLostError, match=r"absent/scores\.jsonl: cannot be written \(No such file") as lost:
         write_report(tmp_path / "absent", report, scores.rows)
+    assert lost.value.exit_code == ExitCode.INCOMPLETE  # the run was made: it is no matter of usage

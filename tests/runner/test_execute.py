@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
-from evalflow.record import Row
+from evalflow.dataset.protocol import Selection
+from evalflow.errors import DataError, ExitCode, ModelError, OutputLostError
+from evalflow.model.protocol import Model
+from evalflow.record import Completion, Item, Request, Row, Times
 from evalflow.runner.journal import StoredRun
 from evalflow.runner.session import carry_out
 from tests.conftest import ITEMS, plan_of
@@ -154,6 +161,197 @@ def test_a_warm_call_leaves_no_row(breaks: bool) -> None:
     ]
     assert (trace.driver["warm_calls"], trace.driver["warm_errors"]) == (1, 1 if breaks else 0)
     assert [row.item_id for row in stored.rows] == ["a", "c", "b"]
+
+
+@dataclass(frozen=True)
+class Hostile(Model):
+    """Raises what no model should, in the method `at`; of its requests in those for the items in `of` alone."""
+
+    regimes: ClassVar[tuple[str, ...]] = ("cold", "warm")
+    at: str = "complete"
+    what: str = "exit"
+    of: tuple[str, ...] = ("b",)
+
+    def identity(self) -> Mapping[str, Any]:
+        return {"model": "hostile"}
+
+    def _raise(self, at: str) -> None:
+        if at == self.at:
+            kinds = {"exit": SystemExit(0), "cancel": asyncio.CancelledError(), "mute": MuteError()}
+            raise kinds[self.what]
+
+    async def start(self) -> None:
+        self._raise("start")
+
+    async def complete(self, request: Request) -> Completion:
+        if request.decoding.max_tokens == 1:
+            self._raise("warm")
+        if request.item_id in self.of:
+            self._raise("complete")
+            if self.at == "task":
+                await asyncio.create_task(_leave())
+        return Completion("right", "stop")
+
+    async def measure(self, probe: str) -> Any:
+        self._raise("measure")
+        return [{"param_bytes": "many"}] if self.at == "text" else None
+
+    def facts(self) -> Mapping[str, Any]:
+        self._raise("facts")
+        return {}
+
+    async def close(self) -> None:
+        self._raise("close")
+
+
+class MuteError(Exception):
+    """Has no words that can be read."""
+
+    def __str__(self) -> str:
+        raise RuntimeError
+
+
+async def _leave() -> None:
+    raise SystemExit(0)
+
+
+def hostile(**settings: Any) -> dict[str, Any]:
+    return {"_target_": "tests.runner.test_execute.Hostile", **settings}
+
+
+@pytest.mark.parametrize("concurrency", [1, 3])
+@pytest.mark.parametrize(
+    ("what", "kind"), [("exit", "SystemExit"), ("cancel", "CancelledError"), ("mute", "MuteError")]
+)
+def test_whatever_an_answer_raises_is_its_rows_error(what: str, kind: str, concurrency: int) -> None:
+    """A model that exits or cancels costs that row, and neither the process nor the worker."""
+    stored = run(model=hostile(what=what, of=["a", "b"]), arms={"one": {"concurrency": concurrency}})
+    assert statuses(stored) == {name: "error" if name in "ab" else "ok" for name in "abcdef"}
+    assert {row.error.kind for row in stored.rows if row.error} == {kind}
+
+
+@pytest.mark.parametrize("what", ["exit", "cancel", "mute"])
+@pytest.mark.parametrize(
+    ("at", "where"),
+    [("start", "unavailable"), ("measure", "unavailable"), ("facts", "facts_failed"), ("close", "close_failed")],
+)
+def test_whatever_a_model_raises_costs_its_arm_alone(at: str, where: str, what: str) -> None:
+    """Starting and measuring make the arm unavailable; its facts and its closing cost nothing. The next one runs."""
+    stored = run(arms={"bad": {"model": hostile(at=at, what=what)}, "good": {}}, metrics=BYTES)
+    trace = stored.traces["bad"]
+    said = trace.unavailable if where == "unavailable" else trace.facts[where]
+    assert said is not None and {"exit": "SystemExit", "cancel": "CancelledError", "mute": "MuteError"}[what] in said
+    assert {row.arm for row in stored.rows} == ({"good"} if where == "unavailable" else {"bad", "good"})
+
+
+def test_a_warm_call_that_exits_is_counted() -> None:
+    """It is as any warm call that failed."""
+    items = [{"id": i, "input": f"page asks {i}", "target": "right", "prefix_group": "p"} for i in "ab"]
+    stored = run(items=items, model=hostile(at="warm"), arms={"one": {"cache": "warm"}})
+    assert stored.traces["one"].driver["warm_errors"] == 1
+    assert statuses(stored) == {"a": "ok", "b": "ok"}
+
+
+def test_a_measurement_that_is_no_number_costs_its_arm() -> None:
+    """It could not be read back."""
+    stored = run(arms={"bad": {"model": hostile(at="text")}, "good": {}}, metrics=BYTES)
+    assert "not numbers by name" in (stored.traces["bad"].unavailable or "")
+    assert {row.arm for row in stored.rows} == {"good"}
+
+
+def test_a_model_that_exits_in_a_task_of_its_own_ends_the_run_with_our_code() -> None:
+    """The process cannot end with the model's code: the run is interrupted, and that is code 3 with a sentence."""
+    with pytest.raises(ModelError, match="a model tried to end the process") as refused:
+        run(model=hostile(at="task"))
+    assert refused.value.exit_code == ExitCode.INCOMPLETE
+    (state,) = Path("outputs").glob("case/*/run.json")
+    assert '"state": "interrupted"' in state.read_text(encoding="utf-8")
+
+
+@dataclass(frozen=True)
+class Clocked(Model):
+    """Stamps its answers `off` seconds beside the clock."""
+
+    off: float = 0.0
+
+    def identity(self) -> Mapping[str, Any]:
+        return {"model": "clocked"}
+
+    async def complete(self, request: Request) -> Completion:
+        sent = time.monotonic() + self.off
+        await asyncio.sleep(0.001)
+        end = time.monotonic() + self.off
+        return Completion("right", "stop", times=Times(sent=sent, first_token=end, end=end), gaps=(0.1,))
+
+
+@pytest.mark.parametrize(("off", "kept"), [(0.0, True), (1e9, False), (-1e9, False), (-0.5, False), (0.5, False)])
+def test_times_of_another_clock_are_dropped(off: float, kept: bool) -> None:
+    """The answer stays, with our own two stamps; no time is taken between two clocks."""
+    before = time.monotonic()
+    (row,) = run(items=ITEMS[:1], model={"_target_": "tests.runner.test_execute.Clocked", "off": off}).rows
+    assert (row.status, row.draft) == ("ok", "right")
+    assert (row.times.first_token is not None, row.gaps is not None, row.detail == {}) == (kept, kept, kept)
+    assert row.times.sent is not None and row.times.end is not None
+    assert before <= row.times.sent <= row.times.end <= time.monotonic()
+
+
+def test_no_worker_is_made_without_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A concurrency of twenty million over six items makes six tasks."""
+    made: list[str] = []
+    plain = asyncio.TaskGroup.create_task
+
+    def counted(self: Any, coroutine: Any, **settings: Any) -> Any:
+        made.append(coroutine.__name__)
+        return plain(self, coroutine, **settings)
+
+    monkeypatch.setattr(asyncio.TaskGroup, "create_task", counted)
+    stored = run(arms={"one": {"concurrency": 20_000_000}})
+    assert (len(stored.rows), len(made)) == (6, 6)
+
+
+@pytest.mark.parametrize("item", [Item("a", 5), Item("a", "p", kind=None), Item("a", "p", fields={"x": object()})])  # type: ignore[arg-type]
+def test_an_item_that_could_not_be_read_back_is_refused_before_anything_starts(item: Item) -> None:
+    """A dataset may be the user's class: what it gives is held against its types first."""
+    plan = plan_of()
+    odd = replace(plan, selection=Selection((item,), None))
+    if item.fields:
+        with pytest.raises(TypeError):
+            carry_out(odd, Listener())
+    else:
+        with pytest.raises(DataError, match=r"dataset .*: item 'a': (prompt is 5|kind is None); mend the dataset"):
+            carry_out(odd, Listener())
+        assert not Path("outputs").exists()
+
+
+def test_a_run_whose_folder_was_spoilt_meanwhile_is_incomplete() -> None:
+    """It was started, so it is no matter of usage any more."""
+
+    class Spoiler(Listener):
+        def row(self, row: Row) -> None:
+            for path in Path("outputs").glob("case/*/items.jsonl"):
+                path.unlink()
+
+    with pytest.raises(OutputLostError, match=r"after the run: .*items\.jsonl: not there"):
+        run(Spoiler())
+
+
+def test_the_first_fault_is_the_one_that_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the folder cannot be closed either, what stopped the run is not hidden by that."""
+    from evalflow.runner.journal import Journal
+
+    class Stopper(Listener):
+        def row(self, row: Row) -> None:
+            raise LookupError("first")
+
+    close = Journal.close
+
+    def full(self: Journal, state: Any) -> None:
+        close(self, state)
+        raise OutputLostError("second")
+
+    monkeypatch.setattr(Journal, "close", full)
+    with pytest.raises(LookupError, match="first"):
+        run(Stopper())
 
 
 def test_an_output_folder_that_vanishes_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

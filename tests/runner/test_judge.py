@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
+from evalflow.errors import MetricError
 from evalflow.record import Row
 from evalflow.runner.journal import ArmTrace
 from evalflow.runner.judge import Judgement, judge
 from evalflow.runner.score import score
 from tests.conftest import ITEMS, plan_of
-from tests.runner.test_score import row
+from tests.runner.test_score import ended, row
 
 pytestmark = pytest.mark.usefixtures("home")
 PASS = {"figure": "quality/exact", "floor": 0.5}
@@ -25,7 +26,8 @@ def rows(*arms: str, wrong: str = "") -> list[Row]:
 
 
 def judged(answers: list[Row], traces: dict[str, ArmTrace] | None = None, **parts: Any) -> Judgement:
-    return judge(score(plan_of(**parts), answers, (), traces or {}))
+    plan = plan_of(**parts)
+    return judge(score(plan, answers, (), {**ended(plan), **(traces or {})}))
 
 
 @pytest.mark.parametrize(
@@ -62,6 +64,19 @@ def test_a_missing_row_makes_the_run_incomplete() -> None:
     found = judged(rows("one")[:5], gates={"g": PASS})
     assert (found.verdict, int(found.exit_code)) == ("incomplete", 3)
     assert found.reasons == ("arm one has 5 of 6 rows",)
+
+
+def test_an_arm_that_did_not_finish_makes_the_run_incomplete() -> None:
+    """Without a word that it ended an arm is not finished, whether it left all of its rows, some or none."""
+    plan = plan_of(arms={"one": {}, "two": {}, "three": {"optional": True}}, gates={"g": {**PASS, "arm": "one"}})
+    answers = rows("one", "two")[:10]
+    found = judge(score(plan, answers, (), {name: trace for name, trace in ended(plan).items() if name == "zzz"}))
+    assert (found.verdict, int(found.exit_code), found.gates["g"].outcome) == ("incomplete", 3, "pass")
+    assert found.reasons == (
+        "arm one did not finish: it has 6 of 6 rows",
+        "arm two did not finish: it has 4 of 6 rows",
+        "arm three did not finish: it has 0 of 6 rows",
+    )
 
 
 def test_an_absent_arm_makes_its_gates_unreadable_and_the_run_incomplete() -> None:
@@ -108,6 +123,44 @@ def test_a_gate_without_an_arm_passes_over_controls() -> None:
     assert (lonely.outcome, lonely.reason) == ("unreadable", "every arm is a control")
 
 
+@pytest.mark.parametrize(
+    ("figure", "lost"),
+    [("quality/exact", ("b", "d")), ("n/error_share", ("c",))],
+)
+def test_a_failed_comparison_names_the_items_that_were_lost(figure: str, lost: tuple[str, ...]) -> None:
+    """What the candidate got wrong and the reference got right, worst first; what both got wrong decided nothing."""
+    arms = {"one": {"seeds": [0, 1]}, "two": {"seeds": [0, 1]}}
+    wrong = {("one", 0): "ae", ("one", 1): "a", ("two", 0): "abd", ("two", 1): "abe"}
+    answers = [
+        row(item["id"], "wrong" if item["id"] in said else "right", seed, arm)
+        for (arm, seed), said in wrong.items()
+        for item in ITEMS
+    ]
+    failed = {("two", 1, "c"): "error"}
+    answers = [row(one.item_id, None, one.seed, one.arm) if one.key in failed else one for one in answers]
+    gate = {"figure": figure, "comparison": "c", "between": [0.9, 1.0]}
+    comparison = {"reference": "one", "candidate": "two", "figures": [figure]}
+    found = judged(answers, arms=arms, comparisons={"c": comparison}, gates={"g": gate}).gates["g"]
+    assert (found.outcome, found.rows) == ("fail", lost)
+
+
+def test_a_failed_comparison_without_a_loss_names_nothing() -> None:
+    """Arms that are wrong on the same items differ on none."""
+    gate = {"figure": "quality/exact", "comparison": "c", "verdict": "better"}
+    comparison = {"reference": "one", "candidate": "two", "figures": ["quality/exact"]}
+    answers = rows("one", "two", wrong="abcdef")
+    found = judged(answers, arms=TWO, comparisons={"c": comparison}, gates={"g": gate}).gates["g"]
+    assert (found.outcome, found.rows) == ("fail", ())
+
+
+def test_a_metric_that_breaks_in_a_comparison_is_named() -> None:
+    """Its value is foreign code there too."""
+    metrics = {"odd": {"_target_": "tests.runner.test_score.Odd", "gives": "value"}}
+    comparison = {"reference": "one", "candidate": "two", "figures": ["quality/odd"]}
+    with pytest.raises(MetricError, match=r"^metrics\.odd: TypeError: '1\.0' is no number"):
+        judged(rows("one", "two"), arms=TWO, metrics=metrics, comparisons={"c": comparison})
+
+
 def test_a_passing_gate_names_no_rows() -> None:
     """Rows are listed where they decided against."""
     assert judged(rows("one", wrong="a"), gates={"g": PASS}).gates["g"].rows == ()
@@ -147,3 +200,13 @@ def test_a_saturated_side_makes_a_timed_comparison_undefined() -> None:
     found = judged(rows("one", "two"), late, arms=TWO, metrics=metrics, comparisons={"c": comparison}).comparisons["c"]
     assert found["lat/e2e_s/p50"].reason == "the driver was saturated"
     assert found["quality/exact"].conclusion == "identical"
+
+
+def test_a_side_that_did_not_finish_makes_a_timed_comparison_undefined() -> None:
+    """Its driver's lag is not known."""
+    metrics = {"e2e": {"_target_": "evalflow.metric.latency.E2e"}}
+    comparison = {"reference": "one", "candidate": "two", "figures": ["lat/e2e_s/p50"]}
+    plan = plan_of(arms=TWO, metrics=metrics, comparisons={"c": comparison})
+    traces = {"one": ended(plan)["one"]}
+    delta = judge(score(plan, rows("one", "two"), (), traces)).comparisons["c"]["lat/e2e_s/p50"]
+    assert delta.reason == "the driver's own lag is not known"

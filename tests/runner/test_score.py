@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
+import sys
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import pytest
 
-from evalflow.record import Probe, Row, RowError
+from evalflow.errors import MetricError
+from evalflow.metric.protocol import Answer, Metric
+from evalflow.numeric.interval import Interval
+from evalflow.record import Probe, Row, RowError, Times, to_json
 from evalflow.runner.journal import ArmTrace
 from evalflow.runner.plan import Plan
 from evalflow.runner.score import Scores, score
@@ -25,8 +32,13 @@ def row(item: str, draft: str | None = "right", seed: int = 0, arm: str = "one",
     return Row(**{**settings, "served": draft, "finish_reason": stop, **failed, **fields})
 
 
+def ended(plan: Plan) -> dict[str, ArmTrace]:
+    """Every arm, run to its end by a driver that was on time."""
+    return {name: ArmTrace(order, "now", {"saturated": False}) for order, name in enumerate(plan.arms)}
+
+
 def scored(plan: Plan, rows: list[Row], traces: dict[str, ArmTrace] | None = None, probes: Any = ()) -> Scores:
-    return score(plan, rows, probes, traces or {})
+    return score(plan, rows, probes, ended(plan) if traces is None else traces)
 
 
 def counts(scores: Scores, figure: str, **kwargs: Any) -> tuple[int, int, int, int]:
@@ -138,6 +150,102 @@ def test_a_saturated_driver_makes_times_unreadable_and_nothing_else() -> None:
         "lat/e2e_s/p95",
     }
     assert figures["quality/exact"].value == 1.0
+
+
+def test_an_arm_that_did_not_finish_has_no_times() -> None:
+    """Killed while it ran, an arm left rows and no word of its driver's lag: what was answered is read, times not."""
+    plan = plan_of(ITEMS[:1], metrics={**EXACT, "e2e": {"_target_": "evalflow.metric.latency.E2e"}})
+    figures = scored(plan, [row("a", times=Times(sent=1.0, end=2.0))], {}).figures("one")
+    assert figures["lat/e2e_s/p50"].reason == "the driver's own lag is not known"
+    assert figures["quality/exact"].value == 1.0
+    assert scored(plan, [row("a", times=Times(sent=1.0, end=2.0))]).figures("one")["lat/e2e_s/p50"].value == 1.0
+
+
+def test_an_arm_that_was_not_run_says_so() -> None:
+    """No trace and no row: nothing of it is read."""
+    figures = scored(plan_of(), [], {}).figures("one")
+    assert {figure.reason for figure in figures.values()} == {"the arm was not run"}
+
+
+def test_what_a_row_is_of_is_its_items_to_say() -> None:
+    """A row's copy of kind, cluster and prefix group counts for nothing in `where`, in clusters and for metrics."""
+    items = [{**ITEMS[i], "kind": "x", "cluster": f"c{i}", "prefix_group": "g"} for i in range(4)]
+    sound = [row(item["id"], "right" if i else "wrong") for i, item in enumerate(items)]
+    edited = [replace(one, kind="y", cluster="same", prefix_group="h") for one in sound]
+    plan = plan_of(items)
+    wanted, found = scored(plan, sound), scored(plan, edited)
+    for where in ({"kind": "x"}, {"kind": "y"}, {"cluster": "c0"}, {"prefix_group": "g"}, {"id": ["a", "b"]}, {}):
+        assert found.figures("one", where) == wanted.figures("one", where)
+    assert found.rows == wanted.rows
+    assert next((one.kind, one.cluster, one.prefix_group) for one in found.rows) == ("x", "c0", "g")
+
+
+@pytest.mark.parametrize("gives", ["float32", "int64", "bool", "bool_", "int", "list", "array", "half"])
+def test_any_number_is_a_statistic(gives: str) -> None:
+    """Numpy's scalars, whole numbers and truths become floats; so does the value over them."""
+    plan = plan_of(ITEMS[:1], metrics={"odd": {"_target_": "tests.runner.test_score.Odd", "gives": gives}})
+    scores = scored(plan, [row("a")])
+    (stats,) = [one.stats["odd"] for one in scores.rows]
+    assert stats is not None and [type(number) for number in stats] == [float]
+    figure = scores.figures("one")["quality/odd"]
+    assert (figure.value, type(figure.value), type(figure.low)) == (1.0, float, float)
+    assert scores.rows[0].detail["odd"] == {"array": [1.0, 2.0], "number": 0.5, "tuple": [1]}
+    to_json(scores.rows[0])
+    to_json(figure)
+
+
+@pytest.mark.parametrize("gives", ["float", "str", "text", "object", "exit", "cancel", "empty", "value", "bound"])
+def test_what_is_no_statistic_names_the_metric(gives: str) -> None:
+    """A bare number, a text, or an attempt to end the process is that metric's fault, told in one sentence."""
+    plan = plan_of(ITEMS[:1], metrics={"odd": {"_target_": "tests.runner.test_score.Odd", "gives": gives}})
+    with pytest.raises(MetricError, match=r"^metrics\.odd: .*; mend the metric and score the run again"):
+        scored(plan, [row("a")]).figures("one")
+
+
+def test_an_interval_that_is_not_finite_is_none() -> None:
+    """The value stays, and no infinity gets into a report."""
+    plan = plan_of(ITEMS[:1], metrics={"odd": {"_target_": "tests.runner.test_score.Odd", "gives": "wide"}})
+    figure = scored(plan, [row("a")]).figures("one")["quality/odd"]
+    assert (figure.value, figure.low, figure.high) == (1.0, None, None)
+
+
+@dataclass(frozen=True)
+class Odd(Metric):
+    """Gives statistics of odd types."""
+
+    gives: str
+
+    def stats(self, unit: Answer) -> Any:
+        if self.gives == "exit":
+            sys.exit(0)
+        if self.gives == "cancel":
+            raise asyncio.CancelledError
+        odd: dict[str, Any] = {
+            "float32": (np.float32(1.0),),
+            "int64": (np.int64(1),),
+            "bool": (True,),
+            "bool_": (np.bool_(True),),
+            "int": (1,),
+            "list": [1.0],
+            "array": np.array([1.0]),
+            "half": (np.float16(1.0),),
+            "float": 1.0,
+            "str": ("1.0",),
+            "text": "1.0",
+            "object": (object(),),
+            "empty": (),
+        }
+        return odd.get(self.gives, (1.0,))
+
+    def value(self, stack: Any) -> Any:
+        return "1.0" if self.gives == "value" else np.float32(super().value(stack))
+
+    def interval(self, stack: Any, clusters: Any, level: float) -> Any:
+        low = {"bound": "0", "wide": -math.inf}.get(self.gives, np.float32(0))
+        return Interval(low, np.float64(2), level, "made up")  # type: ignore[arg-type]
+
+    def detail(self, unit: Answer) -> Any:
+        return {"array": np.array([1.0, 2.0]), "number": np.float32(0.5), "tuple": (np.int64(1),)}
 
 
 def test_a_measurement_that_the_model_has_not_is_undefined() -> None:

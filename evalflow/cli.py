@@ -136,7 +136,7 @@ def _dispatch(line: list[str]) -> int:
     if rest and rest[0].isalpha():
         from evalflow.runner.build import nearest
 
-        raise UsageError(f"{rest[0]}: there is no such command; {nearest(rest[0], commands)}")
+        raise UsageError(f"{rest[0]}: it is no command, and no override without =; {nearest(rest[0], commands)}")
     return _run(rest, options)
 
 

@@ -30,8 +30,9 @@ class Gate:
     comparison they read the delta (candidate minus reference). `count` reads the number of units instead of their
     share, `of` requires that denominator, `bound` reads an end of the interval instead of the value. `when` names
     conditions of the arm that must hold, else the gate is skipped. `allow_reason` names the reason of undefinedness
-    that passes (`saturated`: every answer right, so no spread can show); `allow_partial` lets the gate be read on a part of the dataset. `coverage` is the least share of what
-    was planned that must have been scored (of a comparison: paired): a score that rises as items fail is not read.
+    that passes (`saturated`: every answer right, so no spread can show); `allow_partial` lets the gate be read on a
+    part of the dataset. `coverage` is the least share of what was planned that must have been scored (of a
+    comparison: paired): a score that rises as items fail is not read.
     """
 
     figure: str

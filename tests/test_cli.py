@@ -235,7 +235,7 @@ def test_a_sweep_ends_with_a_line_per_job(cli: Cli, experiment: Experiment) -> N
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["scor", "x"], "scor: there is no such command; did you mean score?"),
+        (["scor", "x"], "scor: it is no command, and no override without =; did you mean score?"),
         (["ui", "5077"], "evalflow ui: there is no 5077; it takes --outputs DIR, --uri URI, --port N"),
         (["ui", "--port", "high"], "evalflow ui: argument --port: invalid int value: 'high'; it takes"),
         (["score"], "evalflow score: it takes one run; give its folder or its id under outputs/"),

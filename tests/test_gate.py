@@ -155,7 +155,7 @@ def test_nothing_that_is_not_finite_passes(number: float):
 
 
 def test_a_named_reason_passes_and_no_other():
-    """`allow_reason` lets that one reason pass and says so, once everything was scored; defined figures are still held."""
+    """`allow_reason` lets that one reason pass, once everything was scored; defined figures are still held."""
     gate = Gate("stability/seed_sd", floor=0.0, strict=True, allow_reason="saturated")
     saturated = Figure(None, n_total=60, n_scored=60, reason="saturated")
     assert gate.on_figure(saturated) == Judged("pass", None, 60, "saturated (allowed)")

@@ -25,7 +25,7 @@ def test_a_wheel_finds_its_own_configs_and_checkpoints(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(tmp_path / "site")}
 
     def said(*words: str) -> str:
-        done = subprocess.run([*run, *words], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
+        done = subprocess.run([*run, *words], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=99)
         assert done.returncode == 0, done.stderr
         return done.stdout
 

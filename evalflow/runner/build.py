@@ -225,8 +225,9 @@ def _parameters(cls: Any) -> dict[str, tuple[Any, bool]]:
     """Name -> (annotation, whether it must be given) of what the class is built from."""
     if dataclasses.is_dataclass(cls):
         hints = _hints(cls)
+        absent = dataclasses.MISSING
         return {
-            f.name: (hints.get(f.name, Any), f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING)
+            f.name: (hints.get(f.name, Any), f.default is absent and f.default_factory is absent)
             for f in dataclasses.fields(cls)
             if f.init
         }

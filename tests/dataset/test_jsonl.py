@@ -55,9 +55,7 @@ def test_a_line_becomes_an_item(written):
 
 def test_a_group_numbered_0_is_a_group(written):
     """Cluster 0 is a cluster, not the lack of one: its items would else count as independent."""
-    dataset = written(
-        lines([{"id": i, "input": "x", "cluster": 0, "kind": 0, "prefix_group": 0} for i in range(2)])
-    )
+    dataset = written(lines([{"id": i, "input": "x", "cluster": 0, "kind": 0, "prefix_group": 0} for i in range(2)]))
     assert [(item.dependence, item.kind, item.prefix_group) for item in collect(dataset)] == [("0", "0", "0")] * 2
 
 

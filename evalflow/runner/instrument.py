@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 from collections.abc import Mapping
@@ -61,11 +62,17 @@ def instrument(plan: Plan, taken: Mapping[str, Any]) -> dict[str, Any]:
 
 def _described(metric: Metric) -> dict[str, Any]:
     kind = type(metric)
-    return {
-        "class": f"{kind.__module__}.{kind.__qualname__}",
-        "version": metric.version,
-        "settings": dict(vars(metric)),
-    }
+    # a setting may be any object of the user's; what has no plain form is told by its repr
+    settings = {name: value if _is_plain(value) else repr(value) for name, value in vars(metric).items()}
+    return {"class": f"{kind.__module__}.{kind.__qualname__}", "version": metric.version, "settings": settings}
+
+
+def _is_plain(value: Any) -> bool:
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def _version(package: str) -> str | None:

@@ -87,8 +87,11 @@ class Metric(ABC):
         return mean(stack[:, 0])
 
     def interval(self, stack: Stack, clusters: Clusters, level: float) -> Interval | None:
-        """A t interval over clusters (CR1), right for any mean that is not a rate."""
-        return mean_interval(stack[:, 0], clusters, level)
+        """A t interval over clusters, right for any mean that is not a rate; None where nothing varies.
+
+        Equal values would give it no width, which claims a certainty that they do not carry.
+        """
+        return mean_interval(stack[:, 0], clusters, level) if np.ptp(stack[:, 0]) > 0 else None
 
     def point(self, stats: tuple[float, ...]) -> float:
         """One unit's own number, for pairing and for naming the worst rows."""

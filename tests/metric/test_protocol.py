@@ -49,3 +49,8 @@ def test_a_quality_metric_is_named_by_its_key():
     """Its one figure is quality/<key>, and nothing is said of why."""
     assert figure_names("length", Length()) == ("quality/length",)
     assert Length().detail(answer("x")) == {}
+
+
+def test_values_that_are_all_equal_have_no_interval():
+    """No spread is no certainty: an interval without width is none."""
+    assert Length().interval(np.full((8, 1), 4.0), np.array(list("abcdefgh"), dtype=object), 0.95) is None

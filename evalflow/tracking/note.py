@@ -11,10 +11,11 @@ from evalflow.tracking.key import safe_text
 
 # MLflow cuts a tag at 8,000 characters without a word
 LONGEST_NOTE = 7500
-LONGEST_CELL = 240
+LONGEST_CELL = 400
 NAMED = 3
 # these read better as a bare number
 PLAIN_UNITS = ("", "share")
+ENDS = {"value": "", "lower": " (low end)", "upper": " (high end)"}
 
 
 def note(report: Mapping[str, Any]) -> str:
@@ -77,14 +78,14 @@ def _gate_table(gates: Mapping[str, Mapping[str, Any]]) -> list[str]:
             _outcome(gate),
             escape(gate["figure"]),
             escape(gate.get("arm") or gate.get("comparison") or "every arm"),
-            number(gate["value"]) + ("" if gate["bound"] == "value" else f" ({escape(gate['bound'])})"),
-            escape(gate["threshold"]),
+            number(gate["value"]) + ENDS[gate["bound"]],
+            ("not " if gate["expected"] == "fail" else "") + escape(gate["threshold"]),
             "–" if gate["denominator"] is None else str(gate["denominator"]),
             _why(gate),
         ]
         for name, gate in missed_first
     )
-    return _table(["gate", "outcome", "figure", "on", "value", "threshold", "n", "why"], rows)
+    return _table(["gate", "outcome", "figure", "of", "value", "wanted", "n", "reason"], rows)
 
 
 def _outcome(gate: Mapping[str, Any]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 from collections.abc import Mapping
@@ -69,7 +68,7 @@ def _described(metric: Metric) -> dict[str, Any]:
 
 def _is_plain(value: Any) -> bool:
     try:
-        json.dumps(value, allow_nan=False)
+        digest(value)
     except (TypeError, ValueError):
         return False
     return True

@@ -225,8 +225,8 @@ def _numbers(delta: Delta, alpha: float) -> str:
     unit, of = ("clusters", f" of {delta.n_pairs} items") if clustered else ("items", "")
     clauses.append(f"{delta.wins} {unit} up, {delta.losses} down, {delta.ties} level{of}")
     if delta.p is not None:
-        items = f", over items p = {delta.p_items:.3g}" if clustered else ""
-        clauses.append(f"sign test p = {delta.p:.3g}, {delta.p_adjusted:.3g} after Holm{items}")
+        items = f", over items p {_p(delta.p_items)}" if clustered else ""
+        clauses.append(f"sign test p {_p(delta.p)}, p {_p(delta.p_adjusted)} after Holm{items}")
     if delta.conclusion == "not shown" and _signs_show(delta, alpha):
         clauses.append("the signs differ, the mean's interval does not bear it out")
     discordant = delta.wins + delta.losses
@@ -318,6 +318,13 @@ def _mde(measure: Measure, differences: Values, alpha: float, power: float) -> f
     except Undefined:
         return None
     return smallest if not measure.is_rate or smallest <= 1 else None
+
+
+def _p(value: float | None) -> str:
+    """A p-value as a relation; below a trillionth, how far below says nothing."""
+    if value is None:
+        return "undefined"
+    return f"= {value:.3g}" if value >= 1e-12 else "< 1e-12"
 
 
 def _short(value: float | None) -> str:

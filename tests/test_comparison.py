@@ -83,7 +83,7 @@ def test_the_published_case():
     assert delta.conclusion == "better"
     assert delta.words == (
         "b is better than a on quality/exact: 0.7 against 0.55; +0.15 [+0.0257, +0.274]; "
-        "12 items up, 3 down, 45 level; sign test p = 0.0352, 0.0352 after Holm"
+        "12 items up, 3 down, 45 level; sign test p = 0.0352, p = 0.0352 after Holm"
     )
 
 
@@ -137,7 +137,7 @@ def test_the_test_runs_over_words_and_not_over_their_tasks():
     assert delta.p_items == pytest.approx(2**-14)
     assert delta.test == "exact sign test over clusters"
     assert delta.conclusion == "not shown"
-    assert "5 clusters up, 0 down, 15 level of 60 items; sign test p = 0.0625, 0.0625 after Holm" in delta.words
+    assert "5 clusters up, 0 down, 15 level of 60 items; sign test p = 0.0625, p = 0.0625 after Holm" in delta.words
     assert "after Holm, over items p = 6.1e-05" in delta.words
 
 
@@ -473,7 +473,7 @@ def test_the_family_is_corrected_by_holm():
     assert [concluded["c", name].p for name in "xyz"] == [0.01, 0.04, 0.03]
     assert concluded["c", "none"].p_adjusted is None
     assert list(concluded) == list(deltas)
-    assert "sign test p = 0.04, 0.06 after Holm" in concluded["c", "y"].words
+    assert "sign test p = 0.04, p = 0.06 after Holm" in concluded["c", "y"].words
 
 
 def test_families_of_one_and_none():
@@ -535,3 +535,14 @@ def test_settings_that_cannot_be_meant_are_refused(settings: Mapping[str, Any], 
     """Two names of one arm, no figure, and levels or counts out of range are refused."""
     with pytest.raises(ValueError, match=said):
         replace(PAIRED, **settings)
+
+
+def test_a_p_value_beyond_meaning_is_told_as_a_bound():
+    """A thousand wins and no loss have a p of about 1e-301: how small below a trillionth says nothing."""
+    ids = [f"i{n}" for n in range(1000)]
+    worse = {item: (0.0,) for item in ids}
+    better = {item: (1.0,) for item in ids}
+    comparison = Paired("a", "b", ("quality/exact",))
+    delta = comparison.compare(RATE, worse, better, {item: item for item in ids}, 0)
+    words = conclude({("c", "quality/exact"): (comparison, delta)})["c", "quality/exact"].words
+    assert "sign test p < 1e-12, p < 1e-12 after Holm" in words

@@ -123,7 +123,7 @@ def _arm_gate(gate: Gate, name: str, scores: Scores) -> GateResult:
     absent = _absent(scores, name)
     if absent or unmet:
         return gate.result(absent or Judged("skipped", reason=", ".join(unmet)), arm=name)
-    figure = scores.figures(name, gate.where)[gate.figure]
+    figure = scores.figure(name, gate.figure, gate.where)
     key, _ = scores.plan.owner(gate.figure)
     return gate.result(gate.on_figure(figure), arm=name, rows=scores.worst(name, key, gate.where))
 

@@ -90,6 +90,13 @@ class Scores:
                 found |= _figures(key, metric, scored, where or {}, seeds or scored.planned.arm.seeds)
         return found
 
+    def figure(self, arm: str, name: str, where: Mapping[str, object]) -> Figure:
+        """One figure of an arm, over the rows that match `where`."""
+        scored = self.arms[arm]
+        key, _ = self.plan.owner(name)
+        with blamed(f"metrics.{key}"):
+            return _figures(key, self.plan.metrics[key], scored, where, scored.planned.arm.seeds)[name]
+
     def item_stats(self, arm: str, key: str) -> dict[str, Stats]:
         """Item id -> the arm's statistics under a metric over rows, its seeds averaged."""
         scored = self.arms[arm]
@@ -312,7 +319,12 @@ def _averaged(units: Sequence[Unit]) -> list[Unit]:
         if unit.stats is not None:
             clusters[unit.item_id] = unit.cluster
             stats.setdefault(unit.item_id, []).append(unit.stats)
-    return [Unit(tuple(np.mean(stats[item], axis=0).tolist()), item, clusters[item], False) for item in stats]
+    return [Unit(_mean(rows), item, clusters[item], False) for item, rows in stats.items()]
+
+
+def _mean(rows: Sequence[Stats]) -> Stats:
+    """The mean of each statistic (K,) over an item's rows; most items have one, and numpy is slow at that."""
+    return rows[0] if len(rows) == 1 else tuple(np.mean(rows, axis=0).tolist())
 
 
 def _row_matches(row: Row, where: Mapping[str, object]) -> bool:

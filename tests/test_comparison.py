@@ -540,8 +540,8 @@ def test_settings_that_cannot_be_meant_are_refused(settings: Mapping[str, Any], 
 def test_a_p_value_beyond_meaning_is_told_as_a_bound():
     """A thousand wins and no loss have a p of about 1e-301: how small below a trillionth says nothing."""
     ids = [f"i{n}" for n in range(1000)]
-    worse = {item: (0.0,) for item in ids}
-    better = {item: (1.0,) for item in ids}
+    worse = dict.fromkeys(ids, (0.0,))
+    better = dict.fromkeys(ids, (1.0,))
     comparison = Paired("a", "b", ("quality/exact",))
     delta = comparison.compare(RATE, worse, better, {item: item for item in ids}, 0)
     words = conclude({("c", "quality/exact"): (comparison, delta)})["c", "quality/exact"].words

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import copy
 import io
 import os
 import sys
@@ -103,19 +104,24 @@ def _guarded(command: Callable[[], int], debug: bool) -> int:
         return _ended(fault.faults, fault.exit_code, debug)
     except EvalflowError as fault:
         return _ended([fault], fault.exit_code, debug)
+    except KeyboardInterrupt:
+        raise
     except SystemExit as ended:
         return _ended([f"something called exit({ended.code}); no class of yours may"], ExitCode.INCOMPLETE, debug)
-    except Exception as fault:  # noqa: BLE001 - Python's own exit code 1 would read as "a gate failed"
+    except BaseException as fault:  # noqa: BLE001 - Python's own exit code 1 would read as "a gate failed"
         told = f"{type(fault).__name__}: {' '.join(str(fault).split())}"
         said = f"{told}; a defect of evalflow or of a class of yours, which --debug shows"
         return _ended([said], ExitCode.INCOMPLETE, debug)
 
 
 def _ended(said: Sequence[object], code: ExitCode, debug: bool) -> int:
-    for one in said:
-        print(f"evalflow: {one}", file=sys.stderr)
-    if debug:
-        traceback.print_exc()
+    def say() -> None:
+        for one in said:
+            print(f"evalflow: {one}", file=sys.stderr)
+        if debug:
+            traceback.print_exc()
+
+    _said(say)
     return int(code)
 
 
@@ -199,11 +205,12 @@ def carry(plan: Plan, options: Options) -> int:
     console = _console()
     for run_id in unfinished(outputs, plan.name, plan.resume_key()):
         if not options.quiet:
-            console.print(f"run {run_id} of the same rows is unfinished; it is left alone, and a new run starts")
+            told = f"run {run_id} of the same rows is unfinished; it is left alone, and a new run starts"
+            _said(partial(console.print, told))
     if plan.config.get("dry_run"):
         from evalflow.report.dry_run import print_plan
 
-        print_plan(plan, console)
+        _said(partial(print_plan, plan, console))
         return ExitCode.PASS
     with TerminalProgress(Console(stderr=True), plan.runner.progress and not options.quiet) as progress:
         run = carry_out(plan, progress)
@@ -228,7 +235,9 @@ def _conclude(plan: Plan, run: StoredRun, options: Options, console: Console, tr
         write_report(run.folder, report, scores.rows)
     except OutputError as fault:
         unwritten = fault  # the verdict is said first
-    link = _track(plan, run, report, scores.rows, options) if track and unwritten is None else None
+    code = int(report["exit_code"])
+    # a tracker gets a copy: nothing that it does to it can change the answer
+    link = _track(plan, run, copy.deepcopy(report), scores.rows, options) if track and unwritten is None else None
 
     def say() -> None:
         if options.quiet:
@@ -242,16 +251,17 @@ def _conclude(plan: Plan, run: StoredRun, options: Options, console: Console, tr
     _said(say)
     if unwritten is not None:
         raise unwritten
-    return int(report["exit_code"])
+    return code
 
 
 def _said(say: Callable[[], None]) -> None:
-    """Print; a reader that has gone, or a full disk behind a pipe, changes no verdict."""
+    """Print; a reader that has gone, a full disk behind a pipe or a closed stream changes no exit code."""
     try:
         say()
         sys.stdout.flush()
-    except (OSError, UnicodeError, SystemExit):  # rich ends the process on a broken pipe
-        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - for good
+        sys.stderr.flush()
+    except (OSError, ValueError, AttributeError, SystemExit):  # rich ends the process on a broken pipe
+        sys.stdout = sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - for good
 
 
 def _track(plan: Plan, run: StoredRun, report: dict[str, Any], rows: list[Row], options: Options) -> str | None:
@@ -266,10 +276,14 @@ def _track(plan: Plan, run: StoredRun, report: dict[str, Any], rows: list[Row], 
         if logged is None:
             return None
         return f"{logged.link} (while `{logged.shown_by}` runs)" if logged.shown_by else logged.link
-    except (Exception, SystemExit) as fault:  # noqa: BLE001 - a tracker may be the user's
-        said = str(fault) if isinstance(fault, TrackingError) else f"tracking: {type(fault).__name__}: {fault}"
-        print(f"evalflow: not tracked: {' '.join(said.split())}", file=sys.stderr)
-        return None
+    except KeyboardInterrupt:
+        raise
+    except TrackingError as fault:
+        told = str(fault)
+    except BaseException as fault:  # noqa: BLE001 - a tracker may be the user's
+        told = f"tracking: {type(fault).__name__}: {fault}"
+    _said(lambda: print(f"evalflow: not tracked: {' '.join(told.split())}", file=sys.stderr))
+    return None
 
 
 def _score(words: list[str], options: Options) -> int:
@@ -312,13 +326,13 @@ def _sweep(overrides: list[str], options: Options) -> int:
     jobs = expand_sweep(overrides, options.folders)
     sweep_id = f"{datetime.now():%Y%m%d-%H%M%S}-{digest(overrides)[:6]}"
     for job in jobs:
-        print(f"evalflow {' '.join(job)}", flush=True)
+        _said(partial(print, f"evalflow {' '.join(job)}", flush=True))
         swept = dict(word.split("=", 1) for place, word in enumerate(job) if any(word != j[place] for j in jobs))
         one = replace(options, sweep_id=sweep_id, swept=swept)
         codes.append(_guarded(partial(_run, list(job), one), options.debug))
-        print(flush=True)
+        _said(partial(print, flush=True))
     for job, code in zip(jobs, codes, strict=True):
-        print(f"{ExitCode(code).name.lower():<12} {' '.join(job)}")
+        _said(partial(print, f"{ExitCode(code).name.lower():<12} {' '.join(job)}"))
     return worst(codes)
 
 

@@ -144,9 +144,9 @@ class Paired:
 
 
 def pair(measure: Measure, reference: ItemStats, candidate: ItemStats, clusters: Mapping[str, str]) -> Pairs:
-    """The items that both arms scored, by id, so that no order can change a draw; by name those that only one did."""
+    """The items that both arms scored, by id, so that no order can change a draw; and by name all others."""
     shared = sorted(item for item in clusters if item in reference and item in candidate)
-    unpaired = tuple(item for item in clusters if (item in reference) != (item in candidate))
+    unpaired = tuple(item for item in clusters if item not in reference or item not in candidate)
     points = np.array([(measure.point(reference[item]), measure.point(candidate[item])) for item in shared])
     return Pairs(
         reference=np.array([reference[item] for item in shared], dtype=np.float64),

@@ -111,6 +111,10 @@ class Gate:
         sign, number = (">", self.floor) if self.floor is not None else ("<", self.ceiling)
         return f"{sign}{'' if self.strict else '='} {number:g}"
 
+    def accepts(self, number: float) -> bool:
+        """Whether a number meets the threshold (which is none of a verdict)."""
+        return self._hold(number, 0).outcome == "pass"
+
     def slack(self, value: float | None) -> float:
         """How far a value is from failing, for naming the worst of several arms; the least comes first."""
         if value is None or (self.floor is None and self.ceiling is None):

@@ -223,10 +223,13 @@ class Notebook:
 
     path: str
     raises: bool = False
+    flatters: bool = False
 
     def log(self, run: Any, outputs: Any) -> None:
         if self.raises:
             raise ValueError("no such notebook")
+        if self.flatters:
+            run.report.update(verdict="pass", exit_code=0)
         with open(self.path, "a", encoding="utf-8") as notes:  # noqa: PTH123 - one line
             notes.write(f"{run.run_id} {run.sweep_id} {dict(run.swept)}\n")
 
@@ -239,3 +242,45 @@ class Holding(Rate):
 
     def stats(self, unit: Answer) -> tuple[float, ...] | None:
         return (1.0,)
+
+
+@dataclass(frozen=True)
+class Itemless:
+    """A dataset whose items cannot be had."""
+
+    name: str = "itemless"
+
+    def items(self) -> tuple[Item, ...]:
+        raise RuntimeError("no shelf")
+
+
+@dataclass(frozen=True)
+class Nameless(Model):
+    """A model whose identity is no plain value."""
+
+    def identity(self) -> Mapping[str, Any]:
+        return {"size": math.nan}
+
+    async def complete(self, request: Request) -> Completion:
+        return Completion("right", "stop")
+
+
+class Odd(BaseException):
+    """What no `except Exception` sees."""
+
+
+@dataclass(frozen=True)
+class Stamping(Model):
+    """Takes 50 ms and says that it took none; or raises what no `except Exception` sees."""
+
+    odd: bool = False
+
+    def identity(self) -> Mapping[str, Any]:
+        return {"model": "stamping", "odd": self.odd}
+
+    async def complete(self, request: Request) -> Completion:
+        if self.odd:
+            raise Odd("away")
+        await asyncio.sleep(0.05)
+        now = time.monotonic()
+        return Completion("right", "stop", times=Times(sent=now, first_token=now, end=now))

@@ -209,6 +209,20 @@ def test_tracking_that_fails_leaves_the_verdict(cli: Cli, experiment: Experiment
     assert ran.report["verdict"] == "pass"
 
 
+def test_a_tracker_cannot_change_the_answer(cli: Cli, experiment: Experiment) -> None:
+    """It is handed a copy: a report that it makes a pass of is still a fail."""
+    words = [*experiment(gates=GATE), *NOTEBOOK, "tracking.flatters=true", "model.otherwise=wrong"]
+    ran = cli(*words)
+    assert ran.code == 1
+    assert "Verdict: fail (exit code 1)" in ran.out
+
+
+def test_a_sweep_without_jobs_is_refused(cli: Cli, experiment: Experiment) -> None:
+    """A range that holds nothing is named, instead of a sweep that passes on no job."""
+    ran = cli(*experiment(gates=GATE), "-m", "seed=range(0,0)")
+    assert (ran.code, ran.faults) == (64, ["evalflow: seed=range(0,0): it gives no value; give at least one"])
+
+
 def test_a_reader_that_goes_away_changes_no_verdict(cli: Cli, experiment: Experiment) -> None:
     """A closed pipe, a full disk behind it and a terminal without the characters all leave the exit code as it is."""
     words = [sys.executable, "-m", "evalflow", *experiment(gates=GATE)]

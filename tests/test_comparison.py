@@ -179,16 +179,16 @@ def test_rounding_of_seed_averages_is_no_variation():
 
 
 def test_items_that_one_arm_lacks_are_named():
-    """Only pairs count; what is missing on either side is named in the dataset's order, and counted in words."""
+    """Only pairs count; what is missing on a side, or on both, is named in the dataset's order, and counted."""
     reference, candidate = arms(8, 0, 10)
     order = {item: item for item in reference}
     reference = {item: score for item, score in reference.items() if item != "i9"}
     candidate = {item: score for item, score in candidate.items() if item not in ("i2", "i0")}
     delta = compared(reference, candidate, {**order, "never": "never"})
-    assert delta.unpaired == ("i0", "i2", "i9")
+    assert delta.unpaired == ("i0", "i2", "i9", "never")
     assert (delta.n_pairs, delta.wins, delta.ties) == (15, 6, 9)
     assert delta.delta == pytest.approx(6 / 15)
-    assert delta.words.endswith("; 3 unpaired")
+    assert delta.words.endswith("; 4 unpaired")
 
 
 def test_no_pair_is_undefined():

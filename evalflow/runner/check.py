@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -118,22 +119,35 @@ def _check_gate(
             choices = f"give one of {', '.join(map(str, CONDITIONS[key]))}" if key == "cache" else "give its value"
             faults.add(f"{where}.when.{key}", f"no arm can have {wanted!r} there", choices)
     if gate.figure in figures:
-        _check_that_it_can_fail(where, gate, metrics[figures[gate.figure][0]], faults)
+        _check_that_it_decides(where, gate, metrics[figures[gate.figure][0]], faults)
 
 
-def _check_that_it_can_fail(where: str, gate: Gate, metric: Metric, faults: Faults) -> None:
-    """A share lies between 0 and 1 and two of them differ by at most 1: a threshold at an end decides nothing."""
-    if metric.measured_in != "share" or gate.count:
+def _check_that_it_decides(where: str, gate: Gate, metric: Metric, faults: Faults) -> None:
+    """A gate that every possible value passes, or none, was decided before the run."""
+    ends = _range(gate, metric)
+    if ends is None or gate.verdict is not None:
+        if gate.margin is not None and metric.measured_in == "share" and gate.margin >= 1:
+            faults.add(f"{where}.margin", f"no share can lose {gate.margin:g}", "give one that can fail")
         return
-    lowest = 0.0 if gate.comparison is None else -1.0
-    vacuous = {
-        "floor": gate.floor is not None and gate.floor <= lowest and not gate.strict,
-        "ceiling": gate.ceiling is not None and gate.ceiling >= 1 and not gate.strict,
-        "margin": gate.margin is not None and gate.margin >= 1,
-    }
-    for key, decides_nothing in vacuous.items():
-        if decides_nothing:
-            faults.add(f"{where}.{key}", f"no share can be beyond {getattr(gate, key):g}", "give one that can fail")
+    thresholds = (gate.floor, gate.ceiling, gate.equals, *(gate.between or ()))
+    inside = [end for end in thresholds if end is not None and ends[0] <= end <= ends[1]]
+    # what a threshold accepts has no holes, so the ends and itself tell all
+    accepted = [gate.accepts(value) for value in (*ends, *inside)]
+    if all(accepted[:2]) and (gate.equals is None or ends[0] == ends[1]):
+        faults.add(where, f"{gate.figure} cannot but be {gate.threshold}", "give a threshold that it can miss")
+    elif not any(accepted):
+        faults.add(where, f"{gate.figure} can never be {gate.threshold}", "give a threshold that it can meet")
+
+
+def _range(gate: Gate, metric: Metric) -> tuple[float, float] | None:
+    """What the gate's number can be at all; None where anything can be."""
+    highest = sys.float_info.max
+    if metric.measured_in == "share":
+        if gate.count:
+            return (0.0, highest)
+        return (0.0, 1.0) if gate.comparison is None else (-1.0, 1.0)
+    never_negative = metric.measured_in in ("s", "bytes", "tokens/s") and gate.comparison is None
+    return (0.0, highest) if never_negative else None
 
 
 def _unproduced(where: str, figure: str, parts: Parts, figures: Mapping[str, Any], faults: Faults) -> None:

@@ -111,7 +111,7 @@ def _foreign(fault: BaseException) -> bool:
     if isinstance(fault, asyncio.CancelledError):
         task = asyncio.current_task()
         return task is None or not task.cancelling()
-    return isinstance(fault, Exception | SystemExit)
+    return not isinstance(fault, KeyboardInterrupt | GeneratorExit)
 
 
 async def _answer(planned: PlannedArm, plan: Plan, journal: Journal, progress: Progress) -> dict[str, Any]:
@@ -150,7 +150,7 @@ class _Asker:
             async with asyncio.TaskGroup() as group:
                 for _, first in zip(range(self.planned.arm.concurrency), steps, strict=False):
                     group.create_task(self._worker(first, steps))
-        except ExceptionGroup as failed:
+        except BaseExceptionGroup as failed:
             raise failed.exceptions[0] from None  # the others were cancelled by this one
 
     async def warm(self, request: Request) -> bool:
@@ -245,11 +245,7 @@ def _answered(blank: Row, completion: Completion, sent: float, end: float) -> Ro
     times, gaps, detail = completion.times, completion.gaps, blank.detail
     if not all(sent <= stamp <= end for stamp in astuple(times) if stamp is not None):
         times, gaps, detail = Times(), None, {"times": {"dropped": "the model's stamps are of another clock"}}
-    stamped = replace(
-        times,
-        sent=sent if times.sent is None else times.sent,
-        end=end if times.end is None else times.end,
-    )
+    stamped = replace(times, sent=sent, end=end)  # when the driver asked and had its answer, whatever a model says
     return replace(
         blank,
         status=status,

@@ -12,7 +12,7 @@ from evalflow.dataset.protocol import Dataset, Shard
 from evalflow.gate import Gate
 from evalflow.metric.protocol import Metric
 from evalflow.model.protocol import Model
-from evalflow.record import Decoding
+from evalflow.record import Decoding, digest
 from evalflow.runner.build import Builder, Faults
 from evalflow.runner.settings import Runner
 
@@ -146,6 +146,14 @@ class Parts:
         if model is None or decoding is None:
             return None
         if not (self._fits(model, "model", f"{where}.model") and self._fits(decoding, "decoding", f"{where}.decoding")):
+            return None
+        try:
+            digest(dict(model.identity()))
+        except (Exception, SystemExit) as fault:  # noqa: BLE001 - the model may be the user's
+            said = " ".join(f"{type(fault).__name__}: {fault}".split())
+            self.builder.faults.add(
+                f"{where}.model", f"its identity cannot be had ({said})", "give plain, finite values"
+            )
             return None
         if arm.cache not in getattr(model, "regimes", ("cold",)):
             said = f"{type(model).__name__} has no {arm.cache} cache to offer"

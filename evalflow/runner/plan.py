@@ -114,7 +114,10 @@ def _selection(dataset: Dataset | None, root: Experiment | None, faults: Faults)
     except EvalflowError as refused:
         where, _, message = str(refused).partition(": ")
         faults.add_said(where, message)
-        return None
+    except (Exception, SystemExit) as fault:  # noqa: BLE001 - the dataset may be the user's
+        said = " ".join(f"{type(fault).__name__}: {fault}".split())
+        faults.add("dataset", f"its items cannot be had ({said})", "mend the dataset")
+    return None
 
 
 def _notes(arms: Mapping[str, PlannedArm]) -> tuple[str, ...]:

@@ -64,7 +64,10 @@ class ArmScores:
         """Why no time of this arm can be read: the driver was too late, or nobody knows."""
         if self.trace is None:
             return "the driver's own lag is not known"
-        return "the driver was saturated" if self.trace.driver.get("saturated") else None
+        saturated = self.trace.driver.get("saturated")
+        if saturated is None:
+            return "the driver's own lag is not known"
+        return "the driver was saturated" if saturated else None
 
 
 @dataclass(frozen=True)
@@ -98,10 +101,14 @@ class Scores:
             return _figures(key, self.plan.metrics[key], scored, where, scored.planned.arm.seeds)[name]
 
     def item_stats(self, arm: str, key: str) -> dict[str, Stats]:
-        """Item id -> the arm's statistics under a metric over rows, its seeds averaged."""
+        """Item id -> the arm's statistics under a metric over rows, its seeds averaged.
+
+        An item that lacks one of its seeds is left out: what is missing is seldom missing by chance.
+        """
         scored = self.arms[arm]
         units = _row_units(key, self.plan.metrics[key], scored, {}, scored.planned.arm.seeds)
-        return {unit.item_id: unit.stats for unit in _averaged(units) if unit.stats is not None}
+        partly = {unit.item_id for unit in units if unit.stats is None}
+        return {u.item_id: u.stats for u in _averaged(units) if u.stats is not None and u.item_id not in partly}
 
     def worst(self, arm: str, key: str, where: Mapping[str, object], most: int = 20) -> tuple[str, ...]:
         """The rows that drag a metric down, worst first, as `item id (seed s)`."""

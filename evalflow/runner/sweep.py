@@ -36,4 +36,9 @@ def expand_sweep(overrides: Sequence[str], folders: Sequence[Path] = ()) -> list
         [f"{one.get_key_element()}={value}" for value in values(one)] if one.is_sweep_override() else [text_of(one)]
         for one in parsed
     ]
+    for one, chosen in zip(parsed, choices, strict=True):
+        if not chosen:
+            faults.add(text_of(one), "it gives no value", "give at least one")
+    if faults.found:
+        raise ConfigError(faults.found)
     return list(itertools.product(*choices))

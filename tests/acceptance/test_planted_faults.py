@@ -141,7 +141,7 @@ def test_an_empty_denominator_is_unreadable(lab: Lab) -> None:
     gates = {
         "floor": {"figure": "quality/exact", "where": {"kind": "nobody"}, "floor": 0.01},
         "ceiling": {"figure": "quality/exact", "where": {"kind": "nobody"}, "ceiling": 0.99},
-        "count": {"figure": "quality/exact", "where": {"kind": "nobody"}, "floor": 0, "count": True},
+        "count": {"figure": "quality/exact", "where": {"kind": "nobody"}, "ceiling": 3, "count": True},
     }
     ran = lab(gates=gates)
     ended(ran, "unreadable", 2)
@@ -537,3 +537,31 @@ def test_the_default_gates_here_are_those_that_ship(cli: Cli, experiment: Experi
         "truncated": ("n/truncated_share", "<= 0.05"),
         "coverage": ("n/coverage", ">= 1"),
     }
+
+
+def test_a_comparison_on_part_of_the_items_is_unreadable(lab: Lab) -> None:
+    """Items that neither arm answered are missing pairs too, for gates of any sort and for controls."""
+    half = {"model": stand_in("Raising", fails=["a", "b", "c", "d"])}
+    gates = {
+        "floor": {"figure": "quality/exact", "comparison": "c", "floor": -0.05},
+        "not_worse": {"figure": "quality/exact", "comparison": "c", "verdict": "non_inferior", "margin": 0.9},
+        "control": {"figure": "quality/exact", "comparison": "c", "floor": 0.5, "expect": "fail"},
+    }
+    comparison = {"reference": "one", "candidate": "two", "figures": ["quality/exact"]}
+    ran = lab(arms={"one": half, "two": half}, comparisons={"c": comparison}, gates=gates)
+    ended(ran, "unreadable", 2)
+    assert {gate["reason"] for gate in ran.report["gates"].values()} == {"4 of 6 items are unpaired"}
+
+
+def test_a_model_cannot_make_itself_fast(lab: Lab) -> None:
+    """Time is counted from when the driver asked until it had the answer, whatever the model stamps."""
+    metrics = {"e2e": {"_target_": "evalflow.metric.latency.E2e", "percentiles": [50]}}
+    gates = {"fast": {"figure": "lat/e2e_s/p50", "ceiling": 0.01}}
+    ended(lab(model=stand_in("Stamping"), metrics=metrics, gates=gates), "fail", 1)
+
+
+def test_a_model_may_raise_anything(lab: Lab) -> None:
+    """An exception that is no `Exception` is an error row like any other."""
+    ran = lab(model=stand_in("Stamping", odd=True), gates=HEALTHY)
+    ended(ran, "fail", 1)
+    assert {row["error"]["kind"] for row in ran.rows} == {"Odd"}

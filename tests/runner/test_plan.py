@@ -242,20 +242,53 @@ def test_a_plan_is_not_changed_by_limit_at_or_over_its_size() -> None:
 @pytest.mark.parametrize(
     ("gate", "said"),
     [
-        ({"floor": 0}, "gates.g.floor: no share can be beyond 0; give one that can fail"),
-        ({"ceiling": 1}, "gates.g.ceiling: no share can be beyond 1; give one that can fail"),
-        ({"comparison": "c", "floor": -1}, "gates.g.floor: no share can be beyond -1; give one that can fail"),
-        (
-            {"comparison": "c", "verdict": "non_inferior", "margin": 1.5},
-            "gates.g.margin: no share can be beyond 1.5; give one that can fail",
-        ),
+        ({"floor": 0}, "cannot but be >= 0"),
+        ({"ceiling": 1}, "cannot but be <= 1"),
+        ({"between": [0, 1]}, "cannot but be in [0, 1]"),
+        ({"floor": -0.5, "strict": True}, "cannot but be > -0.5"),
+        ({"floor": 0, "count": True}, "cannot but be >= 0"),
+        ({"comparison": "c", "floor": -1}, "cannot but be >= -1"),
+        ({"floor": 1.1, "expect": "fail"}, "can never be >= 1.1"),
+        ({"floor": 1, "strict": True}, "can never be > 1"),
+        ({"equals": 2}, "can never be = 2"),
+        ({"between": [2, 3]}, "can never be in [2, 3]"),
     ],
 )
-def test_a_gate_that_no_share_could_fail_is_refused(gate: dict[str, Any], said: str) -> None:
-    """A threshold at the end of what a share can be decides nothing, however it is meant."""
+def test_a_gate_that_was_decided_before_the_run_is_refused(gate: dict[str, Any], said: str) -> None:
+    """A threshold that every share meets, or none, decides nothing, however it is meant."""
     comparison = {"reference": "one", "candidate": "two", "figures": ["quality/exact"]}
     parts = {"arms": {"one": {}, "two": {}}, "comparisons": {"c": comparison}}
-    assert faults_of(config(**parts, gates={"g": {"figure": "quality/exact", **gate}})) == [said]
+    todo = "meet" if "never" in said else "miss"
+    assert faults_of(config(**parts, gates={"g": {"figure": "quality/exact", **gate}})) == [
+        f"gates.g: quality/exact {said}; give a threshold that it can {todo}"
+    ]
+
+
+def test_a_margin_of_everything_is_refused() -> None:
+    """A share cannot lose more than 1, so that much may always be lost."""
+    comparison = {"reference": "one", "candidate": "two", "figures": ["quality/exact"]}
+    parts = {"arms": {"one": {}, "two": {}}, "comparisons": {"c": comparison}}
+    gate = {"figure": "quality/exact", "comparison": "c", "verdict": "non_inferior", "margin": 1.5}
+    assert faults_of(config(**parts, gates={"g": gate})) == [
+        "gates.g.margin: no share can lose 1.5; give one that can fail"
+    ]
+
+
+def test_a_time_below_nothing_is_refused() -> None:
+    """No time is negative: a floor of 0 s decides nothing."""
+    gate = {"figure": "lat/e2e_s/p50", "floor": 0}
+    assert faults_of(config(metrics={"e2e": E2E}, gates={"g": gate})) == [
+        "gates.g: lat/e2e_s/p50 cannot but be >= 0; give a threshold that it can miss"
+    ]
+
+
+def test_what_a_users_class_raises_before_a_run_is_a_fault() -> None:
+    """A dataset without items to give and a model without a plain identity are named, and nothing is started."""
+    assert faults_of(config(dataset={"_target_": "tests.stand_ins.Itemless"})) == [
+        "dataset: its items cannot be had (RuntimeError: no shelf); mend the dataset"
+    ]
+    (said,) = faults_of(config(model={"_target_": "tests.stand_ins.Nameless"}))
+    assert said.startswith("arms.one.model: its identity cannot be had (ValueError: ")
 
 
 def test_a_strict_floor_at_the_end_can_fail() -> None:

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from evalflow.record import Row
-    from evalflow.runner.journal import StoredRun
     from evalflow.runner.plan import Plan
+    from evalflow.runner.stored_run import StoredRun
 
 USAGE = """\
 evalflow: declarative experiments for language models
@@ -197,8 +197,9 @@ def carry(plan: Plan, options: Options) -> int:
     from rich.console import Console
 
     from evalflow.report.progress import TerminalProgress
-    from evalflow.runner.journal import check_writable, unfinished
+    from evalflow.runner.journal import check_writable
     from evalflow.runner.session import carry_out
+    from evalflow.runner.stored_run import unfinished
 
     outputs = Path(plan.runner.outputs)
     check_writable(outputs, plan.name)
@@ -288,8 +289,8 @@ def _track(plan: Plan, run: StoredRun, report: dict[str, Any], rows: list[Row], 
 
 def _score(words: list[str], options: Options) -> int:
     """`evalflow score RUN`: the same scoring over stored rows."""
-    from evalflow.runner.journal import find_run, load_run
     from evalflow.runner.session import stored_plan
+    from evalflow.runner.stored_run import find_run, load_run
 
     if len(words) != 1 or words[0].startswith("-"):
         raise UsageError("evalflow score: it takes one run; give its folder or its id under outputs/")

@@ -11,9 +11,9 @@ from typing import Any
 
 from evalflow.record import SCHEMA_VERSION, Figure, Row
 from evalflow.runner.instrument import instrument
-from evalflow.runner.journal import StoredRun
 from evalflow.runner.judge import Judgement
 from evalflow.runner.score import ArmScores, Scores
+from evalflow.runner.stored_run import StoredRun
 from evalflow.strict_json import plain
 
 

@@ -14,9 +14,10 @@ from evalflow.errors import DataError, ModelError, OutputLostError, StoredRunErr
 from evalflow.record import digest
 from evalflow.runner.execute import Progress, execute
 from evalflow.runner.instrument import environment
-from evalflow.runner.journal import StoredRun, config_digest, load_run, open_run
+from evalflow.runner.journal import config_digest, open_run
 from evalflow.runner.plan import Plan, build_plan
 from evalflow.runner.stored_config import from_yaml, to_yaml
+from evalflow.runner.stored_run import StoredRun, load_run
 from evalflow.strict_json import misfit
 
 

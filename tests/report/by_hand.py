@@ -9,10 +9,11 @@ from typing import Any
 
 from evalflow.record import Row, RowError
 from evalflow.report.build import build_report
-from evalflow.runner.journal import ArmTrace, StoredRun
+from evalflow.runner.journal import ArmTrace
 from evalflow.runner.judge import judge
 from evalflow.runner.plan import Plan, build_plan
 from evalflow.runner.score import Scores, score
+from evalflow.runner.stored_run import StoredRun
 
 RUN_ID = "20261129-101112-abcdef"
 ITEMS = (

@@ -15,8 +15,8 @@ from evalflow.dataset.protocol import Selection
 from evalflow.errors import DataError, ExitCode, ModelError, OutputLostError
 from evalflow.model.protocol import Model
 from evalflow.record import Completion, Item, Request, Row, Times
-from evalflow.runner.journal import StoredRun
 from evalflow.runner.session import carry_out
+from evalflow.runner.stored_run import StoredRun
 from tests.conftest import ITEMS, plan_of
 
 pytestmark = pytest.mark.usefixtures("home")

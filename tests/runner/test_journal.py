@@ -16,17 +16,9 @@ import pytest
 
 from evalflow.errors import ExitCode, OutputError, OutputLostError, StoredRunError
 from evalflow.record import Item, Probe, Row, RowError, Times, fingerprints
-from evalflow.runner.journal import (
-    ArmTrace,
-    Journal,
-    check_writable,
-    config_digest,
-    find_run,
-    load_run,
-    open_run,
-    unfinished,
-)
+from evalflow.runner.journal import ArmTrace, Journal, check_writable, config_digest, open_run
 from evalflow.runner.stored_config import to_yaml
+from evalflow.runner.stored_run import find_run, load_run, unfinished
 
 ONE = (Item("a", "p", "t", "k", "c", "g", {"x": [1]}), Item("b", "p"))
 CONFIG: dict[str, Any] = {"dataset": {"path": "x"}, "seed": 1, "arms": {"one": {}}, "gates": {"g": {"floor": 0.5}}}

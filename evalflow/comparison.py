@@ -16,7 +16,7 @@ from evalflow.numeric.moments import sample_sd
 from evalflow.numeric.multiplicity import holm
 from evalflow.numeric.power import mde
 from evalflow.numeric.proportion import rate_bound
-from evalflow.numeric.sign import sign_test
+from evalflow.numeric.sign import sign_test, smallest_p
 from evalflow.numeric.undefined import Undefined, finite
 from evalflow.record import Conclusion, Delta
 
@@ -230,7 +230,7 @@ def _numbers(delta: Delta, alpha: float) -> str:
     if delta.conclusion == "not shown" and _signs_show(delta, alpha):
         clauses.append("the signs differ, the mean's interval does not bear it out")
     discordant = delta.wins + delta.losses
-    if 2.0 ** (1 - discordant) > alpha:
+    if smallest_p(discordant) > alpha:
         clauses.append(f"with {discordant} that differ, {alpha:.2g} cannot be reached")
     elif delta.conclusion == "not shown" and delta.mde is not None:
         clauses.append(f"this run could have shown {_short(delta.mde)}")

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from evalflow.numeric.sign import smallest_p
 from evalflow.record import Delta, Figure, GateResult, Outcome
 
 Verdict = Literal["better", "non_inferior", "equivalent"]
@@ -203,7 +204,7 @@ class Gate:
             if delta.conclusion == "better":
                 return Judged("pass", value, delta.n_pairs)
             # were all of them to differ one way, the exact sign test would still not get there
-            if 2.0 ** (1 - delta.n_clusters) > 1 - delta.level:
+            if smallest_p(delta.n_clusters) > 1 - delta.level:
                 why = f"{delta.n_clusters} clusters can never show a difference at {1 - delta.level:.2g}"
                 return Judged("unreadable", value, delta.n_pairs, why)
             return Judged("fail", value, delta.n_pairs, delta.conclusion)

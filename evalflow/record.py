@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -391,6 +391,3 @@ def _check(record: Any) -> None:
     wrong = misfit(record)
     if wrong is not None:
         raise TypeError(wrong)
-
-
-ROW_FIELDS = tuple(f.name for f in fields(Row))

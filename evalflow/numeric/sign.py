@@ -50,13 +50,18 @@ def sign_test(differences: ArrayLike, alpha: float = 0.05) -> SignTest:
     losses = int(np.count_nonzero(column < 0))
     discordant, rarer = wins + losses, min(wins, losses)
     both_tails = 2 * float(binom.cdf(rarer, discordant, 0.5))
-    smallest_p = max(math.ldexp(1.0, 1 - max(discordant, 1)), _LEAST_P)
+    least = smallest_p(discordant)
     return SignTest(
         wins=wins,
         losses=losses,
         ties=column.size - discordant,
         p=max(min(1.0, both_tails), _LEAST_P),
         p_mid=max(min(1.0, both_tails - float(binom.pmf(rarer, discordant, 0.5))), _LEAST_P),
-        reachable=smallest_p <= alpha,
-        smallest_p=smallest_p,
+        reachable=least <= alpha,
+        smallest_p=least,
     )
+
+
+def smallest_p(discordant: int) -> float:
+    """The p of the two-sided sign test where all `discordant` pairs go one way: 2 (1/2)^m, and 1 for none."""
+    return max(math.ldexp(1.0, 1 - max(discordant, 1)), _LEAST_P)

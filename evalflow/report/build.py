@@ -64,8 +64,8 @@ def schema() -> dict[str, Any]:
 def scores_text(rows: list[Row]) -> str:
     """Each row's statistics and details as JSON lines, beside the raw rows."""
     kept = ("arm", "seed", "item_id", "status", "stats", "detail")
-    lines = [json.dumps({name: getattr(row, name) for name in kept}, ensure_ascii=True, default=plain) for row in rows]
-    return "".join(f"{line}\n" for line in lines)
+    told = ({name: getattr(row, name) for name in kept} for row in rows)
+    return "".join(f"{json.dumps(row, ensure_ascii=True, allow_nan=False, default=plain)}\n" for row in told)
 
 
 def _arm(name: str, scores: Scores) -> dict[str, Any]:

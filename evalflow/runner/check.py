@@ -133,7 +133,7 @@ def _check_that_it_decides(where: str, gate: Gate, metric: Metric, faults: Fault
     inside = [end for end in thresholds if end is not None and ends[0] <= end <= ends[1]]
     # what a threshold accepts has no holes, so the ends and itself tell all
     accepted = [gate.accepts(value) for value in (*ends, *inside)]
-    if all(accepted[:2]) and (gate.equals is None or ends[0] == ends[1]):
+    if all(accepted[:2]):
         faults.add(where, f"{gate.figure} cannot but be {gate.threshold}", "give a threshold that it can miss")
     elif not any(accepted):
         faults.add(where, f"{gate.figure} can never be {gate.threshold}", "give a threshold that it can meet")

@@ -36,7 +36,7 @@ class Unit:
 
 @dataclass(frozen=True)
 class ArmScores:
-    """One arm, scored: its rows in the plan's order (None where a planned row is not there) and its probes."""
+    """One arm, scored: the planned rows that are there, by (seed, item id) in the plan's order, and its probes."""
 
     planned: PlannedArm
     items: tuple[Item, ...]
@@ -247,6 +247,8 @@ def _why_undefined(metric: Metric, arm: ArmScores, shape: Figure, where: Mapping
         return "the arm was not run"
     if metric.timed and arm.untimed:
         return arm.untimed
+    if arm.trace is None and metric.grain == "probe":
+        return "the arm did not finish"
     if shape.n_total == 0 and metric.grain == "probe":
         return f"the model has no measurement {metric.probe}"
     if shape.n_total == 0:
@@ -303,7 +305,7 @@ def _units(key: str, metric: Metric, arm: ArmScores, where: Mapping[str, object]
 def _row_units(
     key: str, metric: Metric, arm: ArmScores, where: Mapping[str, object], seeds: Sequence[int]
 ) -> list[Unit]:
-    """A unit per planned row that matches `where`; one that is not there counts as failed."""
+    """A unit per planned row that matches `where`; one that is not there has the metric's `missing` statistics."""
     units = []
     for seed in seeds:
         for item in arm.items:

@@ -178,6 +178,6 @@ def test_what_a_run_leaves_is_what_the_readme_lists(whole: Ran) -> None:
     assert whole.folder is not None
     readme = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
     for path in whole.folder.iterdir():
-        assert f"`{path.name}`" in readme or path.name == "run.json", path.name
+        assert f"`{path.name}`" in readme, path.name
     lines = (whole.folder / "rows.jsonl").read_text(encoding="utf-8").splitlines()
     assert {json.loads(line)["schema"] for line in lines} == {1}

@@ -279,3 +279,10 @@ def test_scoring_again_gives_the_same() -> None:
     again = scored(plan, once.rows)
     assert again.rows == once.rows
     assert again.figures("one") == once.figures("one")
+
+
+def test_what_an_unfinished_arm_never_measured_is_not_called_unmeasurable() -> None:
+    """Measurements are kept when an arm ends: one that was killed has none, whatever its model can do."""
+    plan = plan_of(ITEMS[:1], metrics={"bytes": {"_target_": "evalflow.metric.memory.ParamBytes"}})
+    figures = score(plan, [row("a")], (), {}).figures("one")
+    assert figures["mem/param_bytes"].reason == "the arm did not finish"

@@ -2,7 +2,7 @@
 
 import sys
 
-from evalflow.cli import main
+from evalflow.cli import script
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(script())

@@ -80,6 +80,12 @@ class StoredRunError(EvalflowError):
     exit_code = ExitCode.USAGE
 
 
+class BusyError(EvalflowError):
+    """Another process works on the run."""
+
+    exit_code = ExitCode.USAGE
+
+
 class OutputError(EvalflowError):
     """The output folder cannot be written; nothing was started."""
 

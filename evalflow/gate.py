@@ -32,8 +32,9 @@ class Gate:
     share, `of` requires that denominator, `bound` reads an end of the interval instead of the value. `when` names
     conditions of the arm that must hold, else the gate is skipped. `allow_reason` names the reason of undefinedness
     that passes (`saturated`: every answer right, so no spread can show); `allow_partial` lets the gate be read on a
-    part of the dataset. `coverage` is the least share of what was planned that must have been scored (of a
-    comparison: paired): a score that rises as items fail is not read.
+    part of the dataset, `allow_sessions` on times that were taken in more than one session. `coverage` is the least
+    share of what was planned that must have been scored (of a comparison: paired): a score that rises as items fail is
+    not read.
     """
 
     figure: str
@@ -54,6 +55,7 @@ class Gate:
     report_only: bool = False
     allow_reason: Literal["saturated"] | None = None
     allow_partial: bool = False
+    allow_sessions: bool = False
     coverage: float = 1.0
     strict: bool = False
     on_fail: str | None = None
@@ -131,6 +133,8 @@ class Gate:
             if self.allow_reason is not None and figure.reason == self.allow_reason:
                 return Judged("pass", None, figure.n_scored, f"{figure.reason} (allowed)")
             return Judged("unreadable", None, figure.n_total, figure.reason)
+        if figure.n_sessions > 1 and not self.allow_sessions:
+            return Judged("unreadable", None, figure.n_scored, _in_sessions(figure.n_sessions))
         if self.of is not None and figure.n_scored != self.of:
             return Judged("unreadable", None, figure.n_scored, f"denominator {figure.n_scored}, not {self.of}")
         if self.count:
@@ -147,6 +151,8 @@ class Gate:
         """Hold a comparison's delta, or its conclusion, against the threshold."""
         if delta.delta is None:
             return Judged("unreadable", None, delta.n_pairs, delta.reason)
+        if delta.n_sessions > 1 and not self.allow_sessions:
+            return Judged("unreadable", None, delta.n_pairs, _in_sessions(delta.n_sessions))
         unpaired = len(delta.unpaired)
         if unpaired > (1 - self.coverage) * (delta.n_pairs + unpaired) + 1e-9:
             why = f"{unpaired} of {delta.n_pairs + unpaired} items are unpaired"
@@ -222,3 +228,7 @@ class Gate:
             why = f"a margin of {self.margin:g} is beyond this run's reach ({reach:.3g})"
             return Judged("unreadable", value, delta.n_pairs, why)
         return Judged("pass" if within else "fail", value, delta.n_pairs)
+
+
+def _in_sessions(n: int) -> str:
+    return f"taken in {n} sessions (allow_sessions reads it)"

@@ -177,12 +177,16 @@ class Probe:
     arm: str
     name: str
     values: Mapping[str, float]
+    session: str = ""
     schema: int = SCHEMA_VERSION
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A named number with its denominator and interval; `value` is None with a `reason` where it is undefined."""
+    """A named number with its denominator and interval; `value` is None with a `reason` where it is undefined.
+
+    `n_sessions` counts the sessions that a time or speed was taken in: over two it is no one measurement.
+    """
 
     value: float | None
     unit: str = ""
@@ -196,6 +200,7 @@ class Figure:
     n_error: int = 0
     reason: str | None = None
     metric_version: int = 1
+    n_sessions: int = 1
 
     def __post_init__(self) -> None:
         assert (self.value is None) == (self.reason is not None), "undefined needs a reason, and only it has one"
@@ -207,7 +212,7 @@ class Delta:
 
     `p` is the test that gates (over clusters where items are dependent), `p_items` the same test over items.
     `bound_low` and `bound_high` are one-sided bounds at `level`, for claims with a margin. `mde` is the smallest
-    difference that this run could have shown; `words` says the whole in a sentence.
+    difference that this run could have shown; `words` says the whole in a sentence. `n_sessions` is as a figure's.
     """
 
     delta: float | None
@@ -236,6 +241,7 @@ class Delta:
     conclusion: Conclusion = "undefined"
     words: str = ""
     reason: str | None = None
+    n_sessions: int = 1
 
     def __post_init__(self) -> None:
         assert (self.delta is None) == (self.reason is not None), "undefined needs a reason, and only it has one"

@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 import yaml
 
-from evalflow.cli import Options, carry, main
+from evalflow.cli import main
+from evalflow.command.options import Options
+from evalflow.command.run import carry
 from evalflow.errors import ConfigError
 from evalflow.runner.plan import Plan, build_plan
 
@@ -105,9 +107,9 @@ def lab(home: Path, capsys: pytest.CaptureFixture[str]) -> Lab:
 
     def run(items: Sequence[Mapping[str, Any]] = ITEMS, **parts: Any) -> Ran:
         capsys.readouterr()
-        code = carry(plan_of(items, **parts), Options((), ("tests",), False, False))
+        done = carry(plan_of(items, **parts), Options(allow=("tests",)))
         said = capsys.readouterr()
-        return Ran(code, said.out, said.err, newest(home))
+        return Ran(0 if done is None else done.exit_code, said.out, said.err, newest(home))
 
     return run
 

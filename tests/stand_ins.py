@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import math
+import os
+import signal
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, ClassVar
 
 from evalflow.errors import ModelError
 from evalflow.metric.protocol import Answer, Metric
 from evalflow.metric.rate import Rate
 from evalflow.model.protocol import Model
+from evalflow.numeric.seed import derive_seed
 from evalflow.record import Completion, Item, Request, Times
 
 
@@ -145,6 +151,39 @@ class Hanging(Model):
     async def complete(self, request: Request) -> Completion:
         if request.item_id in self.hangs:
             await asyncio.Event().wait()
+        return Completion("right", "stop")
+
+
+@dataclass(frozen=True)
+class Interrupting(Model):
+    """Has the process sent a signal, `times` times, when item c is asked for the first time, and then takes a while."""
+
+    number: int
+    times: int = 1
+
+    def identity(self) -> Mapping[str, Any]:
+        return {"model": "interrupting"}
+
+    async def complete(self, request: Request) -> Completion:
+        heard = Path("heard")
+        if request.item_id == "c" and not heard.exists():
+            heard.touch()
+            for _ in range(self.times):
+                os.kill(os.getpid(), self.number)
+                await asyncio.sleep(0.05)
+        return Completion("right", "stop")
+
+
+@dataclass(frozen=True)
+class Blocked(Model):
+    """Blocks for ever, in a thread, over item b."""
+
+    def identity(self) -> Mapping[str, Any]:
+        return {"model": "blocked"}
+
+    async def complete(self, request: Request) -> Completion:
+        if request.item_id == "b":
+            await asyncio.to_thread(threading.Event().wait)
         return Completion("right", "stop")
 
 
@@ -284,3 +323,109 @@ class Stamping(Model):
         await asyncio.sleep(0.05)
         now = time.monotonic()
         return Completion("right", "stop", times=Times(sent=now, first_token=now, end=now))
+
+
+@dataclass(frozen=True)
+class Drawn(Model):
+    """An answer that depends on the item and the sampling seed alone, some of them late; two in three are right."""
+
+    concurrency_free: ClassVar[bool] = True
+    delays: Mapping[str, float] = field(default_factory=dict)
+
+    def identity(self) -> Mapping[str, Any]:
+        return {"model": "drawn"}
+
+    async def complete(self, request: Request) -> Completion:
+        await asyncio.sleep(self.delays.get(request.item_id, 0.0))
+        turn = request.seed % 7 if not request.decoding.greedy else int(request.item_id[1:])
+        return Completion("right" if turn % 3 else f"wrong{'!' * (turn % 5)}", "stop")
+
+
+@dataclass(frozen=True)
+class Length(Metric):
+    """Characters of the answer, over seven: a mean whose last digit depends on the order of summation if any does."""
+
+    def stats(self, unit: Answer) -> tuple[float, ...] | None:
+        return None if unit.row.draft is None else (len(unit.row.draft) / 7 + 0.1,)
+
+
+@dataclass(frozen=True)
+class Stuck(Model):
+    """Hangs in a way that cannot be cancelled: swallowing it, in a thread, at the start, or at the end."""
+
+    where: str = "answer"
+    of: str = "b"
+
+    def identity(self) -> Mapping[str, Any]:
+        return {"model": "stuck"}
+
+    async def start(self) -> None:
+        if self.where == "start":
+            await self._deaf()
+
+    async def complete(self, request: Request) -> Completion:
+        if request.item_id == self.of and self.where == "answer":
+            await self._deaf()
+        if request.item_id == self.of and self.where == "thread":
+            await asyncio.to_thread(time.sleep, 120)
+        return Completion("right", "stop")
+
+    async def close(self) -> None:
+        if self.where == "close":
+            await self._deaf()
+
+    async def _deaf(self) -> None:
+        end = time.monotonic() + 120
+        while time.monotonic() < end:
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.sleep(end - time.monotonic())
+
+
+@dataclass(frozen=True)
+class WrongOnce(Model):
+    """Wrong for twelve answers after the first `after`, counted over processes in the file `path`."""
+
+    path: str
+    after: int
+
+    def identity(self) -> Mapping[str, Any]:
+        return {"model": "wrong once"}
+
+    async def complete(self, request: Request) -> Completion:
+        counter = Path(self.path)
+        before = counter.stat().st_size if counter.exists() else 0
+        with counter.open("a", encoding="utf-8") as count:
+            count.write(".")
+        return Completion("wrong" if self.after <= before < self.after + 12 else "right", "stop")
+
+
+@dataclass(frozen=True)
+class Exiting(Model):
+    """Calls exit in one answer."""
+
+    of: str
+
+    def identity(self) -> Mapping[str, Any]:
+        return {"model": "exiting", "of": self.of}
+
+    async def complete(self, request: Request) -> Completion:
+        if request.item_id == self.of:
+            raise SystemExit(7)
+        return Completion("right", "stop")
+
+
+@dataclass(frozen=True)
+class Dying(Model):
+    """Kills its process in one answer under one root seed, until the file `cure` is there."""
+
+    seed: int
+    cure: str
+
+    def identity(self) -> Mapping[str, Any]:
+        return {"model": "dying"}
+
+    async def complete(self, request: Request) -> Completion:
+        await asyncio.sleep(0.02)
+        if request.seed == derive_seed(self.seed, "q05", 0) and not Path(self.cure).exists():
+            os.kill(os.getpid(), signal.SIGKILL)
+        return Completion("right", "stop")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from evalflow import __version__
+from evalflow.runner.lock import hold
 from tests.conftest import ITEMS, Cli, Lab
 
 Experiment = Callable[..., list[str]]
@@ -121,7 +123,7 @@ FAULTS = {
     "outputs": bad(
         "runner.outputs=file/out", r"file/out/case: cannot be written \(Not a directory\); give another with"
     ),
-    "resume": bad("resume=20260101-000000-abcdef", r"resume: this evalflow cannot resume a run"),
+    "resume": bad("resume=20260101-000000-abcdef", r"20260101-000000-abcdef: 0 runs of that name under outputs; give"),
     "target": bad("model._target_=os.system", r"model\._target_: os\.system is not under an allowed prefix"),
     "null group": bad("model=null", r"model: there is no model null"),
     "flag": bad("--fast", r"--fast: there is no such flag; see evalflow --help"),
@@ -166,6 +168,120 @@ def test_quiet_prints_the_verdict_alone(cli: Cli, experiment: Experiment) -> Non
     """One word on standard output, for scripts."""
     ran = cli(*experiment(gates=GATE), "--quiet")
     assert (ran.code, ran.out, ran.err) == (0, "pass\n", "")
+
+
+def interrupting(number: int, **settings: object) -> dict[str, object]:
+    """A model that has a signal sent when item c is asked, once."""
+    return {"_target_": "tests.stand_ins.Interrupting", "number": int(number), **settings}
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_run_that_is_stopped_says_so_and_the_same_command_goes_on(
+    cli: Cli, experiment: Experiment, home: Path, number: int
+) -> None:
+    """Exit code 130, a report so far and a line, untracked. Then the rest is asked, and the run is tracked once."""
+    words = [*experiment(model=interrupting(number), gates=GATE), *NOTEBOOK]
+    half = cli(*words)
+    how = "finishing what is in flight; Ctrl-C again stops at once"
+    assert half.code == 130
+    said = "interrupted (exit code 130); what was answered is on disk, and the same command goes on"
+    assert half.faults == [
+        f"evalflow: stopping, {how if number == signal.SIGINT else 'cancelling what is in flight'}",
+        f"evalflow: {said}",
+    ]
+    assert half.report["verdict"] == "incomplete"
+    assert "Verdict: incomplete (exit code 3); arm one did not finish" in half.out
+    answered = list("abc") if number == signal.SIGINT else list("ab")
+    assert [row["item_id"] for row in half.rows] == answered
+    assert not (home / "notes.txt").exists()
+    full = cli(*words)
+    assert (full.code, full.err, full.folder) == (0, "", half.folder)
+    assert full.out.splitlines()[0] == f"resuming run {half.report['run_id']}: {len(answered)} of 6 rows are there"
+    assert [row["item_id"] for row in full.rows] == list("abcdef")
+    assert [session["state"] for session in full.report["sessions"]] == ["interrupted", "finished"]
+    assert len((home / "notes.txt").read_text(encoding="utf-8").splitlines()) == 1
+
+
+def test_a_second_ctrl_c_stops_at_once(cli: Cli, experiment: Experiment) -> None:
+    """What is in flight is let go; a line, exit code 130, no report, and the rows so far are there to go on from."""
+    words = experiment(model=interrupting(signal.SIGINT, times=2), gates=GATE)
+    half = cli(*words)
+    assert (half.code, half.out) == (130, "")
+    assert half.faults[-1] == "evalflow: interrupted; what was answered is on disk"
+    assert [row["item_id"] for row in half.rows] == ["a", "b"]
+    assert half.folder is not None and not (half.folder / "report.json").exists()
+    full = cli(*words, "--quiet")
+    assert (full.code, full.out, full.folder) == (0, "pass\n", half.folder)
+
+
+def test_a_run_named_that_has_other_rows_is_refused_line_by_line(cli: Cli, experiment: Experiment) -> None:
+    """Each difference is a line that begins alike, and nothing is started."""
+    words = experiment(model=interrupting(signal.SIGINT), gates=GATE)
+    half = cli(*words)
+    run_id = half.report["run_id"]
+    ran = cli(*words, f"resume={run_id}", "seed=4", "arms.one.seeds=[0,1]")
+    begin, todo = f"evalflow: resume: run {run_id} has other rows", "give the config that it was started with, or drop"
+    assert ran.code == 64
+    assert [line.startswith(begin) and todo in line for line in ran.faults] == [True, True]
+    assert "(seed was 0, is 4)" in ran.faults[0]
+    assert "(arms.one.seeds was [0], is [0, 1])" in ran.faults[1]
+    assert len(ran.rows) == 3
+    assert cli(*words, f"resume={run_id}").folder == half.folder
+
+
+def test_a_run_at_work_is_neither_scored_nor_gone_on_with(cli: Cli, experiment: Experiment) -> None:
+    """Whoever holds it may be writing: one line, exit code 64, and its files are as they were."""
+    words = experiment(gates=GATE)
+    ran = cli(*words)
+    assert ran.folder is not None
+    lock = hold(ran.folder)
+    for line in (["score", str(ran.folder)], [*words, f"resume={ran.folder.name}"]):
+        refused = cli(*line, "--allow", "tests")
+        assert (refused.code, refused.out, len(refused.faults)) == (64, "", 1)
+        assert "another process works on this run; wait for it, or end it" in refused.faults[0]
+    lock.release()
+    assert cli("score", str(ran.folder)).code == 0
+
+
+def test_a_termination_before_the_run_is_an_interruption(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While a config is composed too the process ends with 130 and a line; its caller's handlers are back."""
+    before = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)]
+    monkeypatch.setattr("evalflow.command.run.planned", lambda *_: os.kill(os.getpid(), signal.SIGTERM))
+    ran = cli("seed=1")
+    assert (ran.code, ran.out, len(ran.faults)) == (130, "", 1)
+    assert ran.faults[0].startswith("evalflow: interrupted")
+    assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)] == before
+
+
+@pytest.mark.parametrize("code", [0, 1, None])
+def test_nothing_ends_the_process_with_a_code_of_its_own(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, code: int | None
+) -> None:
+    """A class that calls exit() is told off in one line; its 0 is no pass and its 1 no failed gate."""
+
+    def leave(*_: object) -> None:
+        sys.exit(code)
+
+    monkeypatch.setattr("evalflow.command.run.planned", leave)
+    ran = cli("seed=1")
+    assert (ran.code, ran.faults) == (3, [f"evalflow: something called exit({code}); no class of yours may"])
+
+
+def test_a_thread_that_never_ends_does_not_hold_the_process(experiment: Experiment, home: Path) -> None:
+    """A model that blocks in a thread costs a row; the process ends with the verdict all the same."""
+    words = experiment(model={"_target_": "tests.stand_ins.Blocked"}, gates=GATE)
+    code = "import sys, evalflow.cli as cli; cli.THREADS_END_WITHIN_S = 0.2; sys.exit(cli.script())"
+    ended = subprocess.run(
+        [sys.executable, "-c", code, *words, "runner.timeout_s=0.3", "limit=2"],
+        cwd=home,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (ended.returncode, ended.stderr) == (2, "")
+    assert "Verdict: unreadable (exit code 2)" in ended.stdout
+    assert "no answer in 0.3 s" in ended.stdout
 
 
 def test_debug_shows_the_traceback(cli: Cli, experiment: Experiment) -> None:
@@ -239,20 +355,30 @@ def test_a_reader_that_goes_away_changes_no_verdict(cli: Cli, experiment: Experi
 
 
 def test_a_sweep_ends_with_a_line_per_job(cli: Cli, experiment: Experiment) -> None:
-    """What each job was given and how it ended, after all of them."""
+    """What each job was given and how it ended, after all of them; quiet, a word each, the sweep's last."""
     ran = cli(*experiment(gates=GATE), "-m", "model.otherwise=right,wrong", "--quiet")
     assert ran.code == 1
-    ends = [(line.split()[0], line.split()[-1]) for line in ran.out.splitlines()[-2:]]
-    assert ends == [("pass", "model.otherwise=right"), ("fail", "model.otherwise=wrong")]
+    assert ran.out.splitlines() == ["pass", "fail", "fail"]
+    loud = cli(*experiment(gates=GATE), "-m", "model.otherwise=right,wrong")
+    (jobs,) = [i for i, line in enumerate(loud.out.splitlines()) if line.split()[:2] == ["job", "model.otherwise"]]
+    ends = [line.split()[:3] for line in loud.out.splitlines()[jobs + 2 : jobs + 4]]
+    assert (loud.code, ends) == (1, [["0", "right", "pass"], ["1", "wrong", "fail"]])
+    assert loud.out.splitlines()[-1] == "Sweep: fail (exit code 1)"
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         (["scor", "x"], "scor: it is no command, and no override without =; did you mean score?"),
-        (["ui", "5077"], "evalflow ui: there is no 5077; it takes --outputs DIR, --uri URI, --port N"),
+        (["ui", "5077"], "evalflow ui: unrecognized arguments: 5077; it takes --outputs DIR, --uri URI, --port N"),
         (["ui", "--port", "high"], "evalflow ui: argument --port: invalid int value: 'high'; it takes"),
-        (["score"], "evalflow score: it takes one run; give its folder or its id under outputs/"),
+        (
+            ["score"],
+            "evalflow score: the following arguments are required: run; it takes one run: its folder or its id",
+        ),
+        (["score", "a", "b"], "evalflow score: unrecognized arguments: b; it takes one run"),
+        (["score", "--output", "x", "a"], "evalflow score: unrecognized arguments: --output"),
+        (["--config-dir"], "command line: argument --config-dir: expected one argument; see evalflow --help"),
     ],
 )
 def test_a_mistaken_command_says_what_there_is(cli: Cli, words: list[str], said: str) -> None:
@@ -278,7 +404,7 @@ def test_what_nobody_foresaw_is_one_line_and_code_3(
     cli: Cli, experiment: Experiment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A defect anywhere in a run is said in one line, and its rows are kept."""
-    monkeypatch.setattr("evalflow.runner.judge.judge", lambda scores: 1 // 0)
+    monkeypatch.setattr("evalflow.job.judge", lambda scores: 1 // 0)
     ran = cli(*experiment())
     assert ran.code == 3
     assert len(ran.faults) == 1 and ran.faults[0].startswith("evalflow: ZeroDivisionError: ")

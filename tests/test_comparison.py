@@ -546,3 +546,15 @@ def test_a_p_value_beyond_meaning_is_told_as_a_bound():
     delta = comparison.compare(RATE, worse, better, {item: item for item in ids}, 0)
     words = conclude({("c", "quality/exact"): (comparison, delta)})["c", "quality/exact"].words
     assert "sign test p < 1e-12, p < 1e-12 after Holm" in words
+
+
+@pytest.mark.parametrize(("n", "told"), [(1, False), (2, True)])
+def test_a_difference_over_several_sessions_says_so(n: int, told: bool):
+    """The sentence tells it, and what was concluded of the family is the same."""
+    delta = PAIRED.compare(RATE, *({k: (v,) for k, v in arm.items()} for arm in arms(9, 1)), NAMES, 0)
+    found = conclude({("one", FIGURE): (PAIRED, replace(delta, n_sessions=n))})["one", FIGURE]
+    assert ("; taken in 2 sessions" in found.words) is told
+    assert (found.n_sessions, found.conclusion) == (n, compared(*arms(9, 1)).conclusion)
+
+
+NAMES = {f"i{n}": f"i{n}" for n in range(10)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -364,3 +365,44 @@ def test_the_worst_of_several_arms_has_the_least_slack():
     assert min([0.5, 0.2, 0.9], key=Gate(NAME, floor=0.1).slack) == 0.2
     assert min([0.5, 0.2, 0.9], key=Gate(NAME, ceiling=1.0).slack) == 0.9
     assert Gate(NAME, equals=0.5).slack(0.7) == Gate(NAME, floor=0.1).slack(None) == 0.0
+
+
+SESSIONS = "taken in 2 sessions (allow_sessions reads it)"
+
+
+@pytest.mark.parametrize("allow", [True, False])
+@pytest.mark.parametrize("n", [1, 2])
+@pytest.mark.parametrize(
+    "threshold", [{"ceiling": 0.9}, {"floor": 0.1, "bound": "lower"}, {"equals": 0.7}, {"between": (0.6, 0.8)}]
+)
+def test_a_time_of_several_sessions_is_read_only_where_that_is_allowed(threshold: Any, n: int, allow: bool):
+    """It is no one measurement: unreadable with the reason, whatever the threshold, unless the gate allows it."""
+    taken = Figure(0.7, "s", 0.5, 0.9, n_total=9, n_scored=9, n_sessions=n)
+    judged = Gate("lat/e2e_s/p50", allow_sessions=allow, **threshold).on_figure(taken)
+    assert (judged.outcome, judged.reason) == (("pass", None) if n == 1 or allow else ("unreadable", SESSIONS))
+    assert judged.denominator == 9
+
+
+@pytest.mark.parametrize("allow", [True, False])
+@pytest.mark.parametrize(
+    "threshold", [{"floor": 0.0}, {"verdict": "better"}, {"verdict": "non_inferior", "margin": 1.0}]
+)
+def test_a_difference_over_several_sessions_is_read_only_where_that_is_allowed(threshold: Any, allow: bool):
+    """What came between the sessions may be the difference."""
+    taken = replace(delta(0.01, 0.1, conclusion="better"), n_sessions=2)
+    judged = Gate(NAME, comparison="c", allow_sessions=allow, **threshold).on_delta(taken)
+    assert (judged.outcome, judged.reason) == (("pass", None) if allow else ("unreadable", SESSIONS))
+
+
+def test_a_control_over_several_sessions_has_not_failed():
+    """`expect: fail` on a time that cannot be read is unreadable too."""
+    gate = Gate("lat/e2e_s/p50", ceiling=0.1, expect="fail")
+    taken = Figure(0.7, "s", n_total=9, n_scored=9, n_sessions=2)
+    assert gate.result(gate.on_figure(taken)).outcome == "unreadable"
+    assert gate.result(gate.on_figure(replace(taken, n_sessions=1))).outcome == "pass"
+
+
+def test_an_undefined_time_says_why_it_is_undefined():
+    """How many sessions it was taken in is beside the point."""
+    judged = Gate("lat/e2e_s/p50", ceiling=9.0).on_figure(Figure(None, n_total=9, reason="too few", n_sessions=2))
+    assert judged == Judged("unreadable", None, 9, "too few")

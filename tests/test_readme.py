@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from evalflow.cli import COMMANDS as COMMANDS_KNOWN
 from evalflow.cli import main
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -87,6 +88,33 @@ gates: {right: {figure: quality/exact, floor: 1.0}}
         (elsewhere / "my" / name / "parrot.yaml").write_text(text, encoding="utf-8")
     words = ["--config-dir", "my", "--allow", "my_package", "experiment=parrot", "tracking=none"]
     assert main(words) == 0
+
+
+def test_the_readmes_python_runs(elsewhere, monkeypatch):
+    """The lines of "From Python", as printed: a smoke run is unreadable, its rows are a frame, its tables files."""
+    block = re.search(r"## From Python\n```python\n(.*?)```", README, re.S)
+    assert block
+    place: dict[str, object] = {}
+    exec(block[1], place)
+    assert place["run"].exit_code == 2
+    assert len(place["rows"]) == 5 * (1 + 1 + 2 + 1)
+    assert place["same"].report == place["run"].report
+    assert sorted(path.name for path in (elsewhere / "tables").iterdir()) == [
+        "comparisons.csv",
+        "figures.csv",
+        "gates.csv",
+        "rows.csv",
+    ]
+
+
+def test_every_command_of_the_readme_is_there(capsys):
+    """The table of commands and the usage name the same ones, and each is a module of its own."""
+    table = set(re.findall(r"^\| `evalflow (\w+) ", README, re.M))
+    assert table and table <= set(COMMANDS_KNOWN)
+    assert main(["--help"]) == 0
+    usage = capsys.readouterr().out
+    assert all(f"evalflow {name}" in usage for name in COMMANDS_KNOWN)
+    assert all((ROOT / "evalflow" / "command" / f"{name}.py").is_file() for name in COMMANDS_KNOWN)
 
 
 def test_contributings_metric_is_whole():

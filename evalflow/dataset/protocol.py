@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from evalflow.errors import DataError
-from evalflow.record import Item
+from evalflow.record import Item, fingerprints
 
 
 class Dataset(Protocol):
@@ -38,10 +38,15 @@ class Shard:
 
 @dataclass(frozen=True)
 class Selection:
-    """The items of a run, and why they are fewer than the dataset's (None when they are all of it)."""
+    """The items of a run, and why they are fewer than the dataset's (None when they are all of it).
+
+    `shard` is which shard they are, `unsharded` the fingerprints of what all shards are together.
+    """
 
     items: tuple[Item, ...]
     part: str | None
+    shard: Shard | None = None
+    unsharded: Mapping[str, str] | None = None
 
 
 def collect(dataset: Dataset) -> tuple[Item, ...]:
@@ -71,6 +76,7 @@ def select(items: Sequence[Item], where: Mapping[str, Any], shard: Shard | None,
         DataError: nothing is left.
     """
     chosen = [item for item in items if matches(item, where)]
+    unsharded = None if shard is None else fingerprints(chosen)
     if shard is not None:
         chosen = chosen[shard.index :: shard.of]
     reasons = [f"where {dict(where)}"] if len(chosen) < len(items) and where else []
@@ -82,7 +88,7 @@ def select(items: Sequence[Item], where: Mapping[str, Any], shard: Shard | None,
     if not chosen:
         said = ", ".join(reasons) or f"limit {limit}"
         raise DataError(f"{'where' if where else 'shard'}: {said} selects none of the {len(items)} items; loosen it")
-    return Selection(tuple(chosen), ", ".join(reasons) or None)
+    return Selection(tuple(chosen), ", ".join(reasons) or None, shard, unsharded)
 
 
 def matches(item: Item, where: Mapping[str, Any]) -> bool:

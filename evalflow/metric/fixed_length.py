@@ -21,6 +21,7 @@ class FixedTtft(Percentiles):
     probe: ClassVar[str] = "fixed_length"
     figure: ClassVar[str | None] = "lat/fixed_ttft_s"
     measured_in: ClassVar[str] = "s"
+    clocked: ClassVar[bool] = True
     higher_is_better: ClassVar[bool] = False
     percentiles: tuple[float, ...] = (50.0,)
 
@@ -40,6 +41,7 @@ class FixedDecode(Percentiles):
     probe: ClassVar[str] = "fixed_length"
     figure: ClassVar[str | None] = "tps/fixed_decode"
     measured_in: ClassVar[str] = "tokens/s"
+    clocked: ClassVar[bool] = True
     percentiles: tuple[float, ...] = (50.0,)
 
     def __post_init__(self) -> None:

@@ -18,6 +18,10 @@ class Model(Protocol):
     regimes: ClassVar[tuple[str, ...]] = ("cold",)
     """The cache regimes that it can offer; one without a prompt cache is always cold."""
 
+    concurrency_free: ClassVar[bool] = False
+    """Whether its answers are the same at any concurrency, as shown by a test; an unfinished run may then be resumed
+    at another one."""
+
     def identity(self) -> Mapping[str, Any]:
         """What makes this model the one it is (weights' digest, seat's URL and name); part of the resume key."""
         ...

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar
 
 from evalflow.errors import ModelError
 from evalflow.model.protocol import Model
@@ -19,12 +21,16 @@ class Scripted(Model):
 
     `{seed}` in an answer becomes the request's sampling seed, so that a sampled arm can be told from a greedy one.
     A greedy request sees 0 there. `delay_s` is how long each answer takes, `delays` overrules it by item id.
+    `calls` is a file that each call is noted in as it begins: a line with its item id and sampling seed.
     """
+
+    concurrency_free: ClassVar[bool] = True
 
     answers: Mapping[str, str] = field(default_factory=dict)
     otherwise: str | None = None
     delay_s: float = 0.0
     delays: Mapping[str, float] = field(default_factory=dict)
+    calls: str | None = None
 
     def identity(self) -> Mapping[str, Any]:
         """The table's digest."""
@@ -37,6 +43,9 @@ class Scripted(Model):
             ModelError: the table has none for this item.
         """
         sent = time.monotonic()
+        if self.calls is not None:
+            with Path(self.calls).open("a", encoding="utf-8") as calls:
+                calls.write(f"{json.dumps([request.item_id, request.seed])}\n")
         await asyncio.sleep(self.delays.get(request.item_id, self.delay_s))
         text = self.answers.get(request.item_id, self.otherwise)
         if text is None:

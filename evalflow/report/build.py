@@ -29,9 +29,9 @@ def build_report(run: StoredRun, scores: Scores, judgement: Judgement) -> dict[s
         "reasons": list(judgement.reasons),
         "started": run.state["started"],
         "finished": run.state["finished"],
-        "sessions": sorted({row.session for row in run.rows}),
+        "sessions": [_session(session, run) for session in run.state["sessions"]],
         "part": plan.selection.part,
-        "instrument": instrument(plan, run.state["environment"]),
+        "instrument": instrument(plan, _taken_in(run)),
         "dataset": {"name": plan.dataset_name, "n": len(plan.items), **plan.fingerprints},
         "arms": {name: _arm(name, scores) for name in plan.arms},
         "comparisons": {
@@ -41,12 +41,41 @@ def build_report(run: StoredRun, scores: Scores, judgement: Judgement) -> dict[s
         "gates": {name: asdict(gate) for name, gate in judgement.gates.items()},
         "coverage": _coverage(scores),
         "driver": {name: _driver(arm) for name, arm in scores.arms.items()},
-        "notes": list(plan.notes),
+        "notes": [*plan.notes, *_notes(run)],
         "limits": list(plan.limits),
     }
     # tuples become lists here, so that what is validated and logged is what is written
     written: dict[str, Any] = json.loads(json.dumps(report, ensure_ascii=True, allow_nan=False, default=plain))
     return written
+
+
+def _session(session: Mapping[str, Any], run: StoredRun) -> dict[str, Any]:
+    kept = {key: session[key] for key in ("session", "started", "finished", "state")}
+    return {**kept, "n_rows": sum(row.session == session["session"] for row in run.rows)}
+
+
+def _taken_in(run: StoredRun) -> dict[str, Any]:
+    """The environment of the sessions that gave rows; each one's where they differ."""
+    working = {row.session for row in run.rows}
+    taken = [s["environment"] for s in run.state["sessions"] if s["session"] in working or not working]
+    distinct = [one for place, one in enumerate(taken) if one not in taken[:place]]
+    return dict(distinct[0]) if len(distinct) == 1 else {"sessions": distinct}
+
+
+def _notes(run: StoredRun) -> list[str]:
+    """What a reader must know of a run that was taken in several sessions."""
+    working = dict.fromkeys(row.session for row in run.rows)
+    notes = [f"its rows come from {len(working)} sessions: times over more than one are marked"] * (len(working) > 1)
+    if "sessions" in _taken_in(run):
+        notes.append("its sessions ran in different environments, which the instrument lists")
+    if run.state["shared"]:
+        notes.append("jobs of its sweep may have run at the same time: its times are of a shared machine")
+    for name, parts in run.traces.items():
+        own = {row.session for row in run.rows if row.arm == name}
+        levels = dict.fromkeys(part.concurrency for part in parts if part.session in own)
+        if len(levels) > 1:
+            notes.append(f"arm {name} was asked at concurrency {', then '.join(map(str, levels))}")
+    return notes
 
 
 def to_text(report: Mapping[str, Any]) -> str:

@@ -123,7 +123,8 @@ def shown(figure: Mapping[str, Any] | None) -> str:
     if figure["low"] is not None:
         text += f" [{number(scale * figure['low'])}, {number(scale * figure['high'])}]"
     missing = figure["n_total"] - figure["n_scored"]
-    return f"{text} n={figure['n_scored']}" + (f" ({missing} missing)" if missing else "")
+    marks = [f"{missing} missing"] * (missing > 0) + [f"{figure['n_sessions']} sessions"] * (figure["n_sessions"] > 1)
+    return f"{text} n={figure['n_scored']}" + (f" ({', '.join(marks)})" if marks else "")
 
 
 def number(value: float) -> str:

@@ -10,6 +10,7 @@ from evalflow.errors import OutputLostError
 from evalflow.record import Row
 from evalflow.report.build import scores_text, to_text
 from evalflow.report.junit import junit
+from evalflow.whole_file import replace_text
 
 
 def write_report(folder: Path, report: Mapping[str, Any], rows: Sequence[Row]) -> None:
@@ -20,10 +21,8 @@ def write_report(folder: Path, report: Mapping[str, Any], rows: Sequence[Row]) -
     """
     texts = {"scores.jsonl": scores_text(list(rows)), "junit.xml": junit(report), "report.json": to_text(report)}
     for name, text in texts.items():
-        part = folder / f".{name}.part"
         try:
-            part.write_text(text, encoding="utf-8")
-            part.replace(folder / name)
+            replace_text(folder / name, text)
         except OSError as fault:
             raise OutputLostError(
                 f"{folder / name}: cannot be written ({fault.strerror}); free it and score again"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from types import TracebackType
-
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -11,7 +9,7 @@ from evalflow.record import Row
 
 
 class TerminalProgress:
-    """A bar per arm with rate, errors and time left. Use as a context manager around the run."""
+    """A bar per arm with rate, errors and time left, from the first arm until `close`."""
 
     def __init__(self, console: Console, wanted: bool) -> None:
         self._errors = 0
@@ -27,20 +25,16 @@ class TerminalProgress:
         )
         self._task = self._bars.add_task("starting", total=None, note="")
 
-    def __enter__(self) -> TerminalProgress:
-        self._bars.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
+        """Take the bar away."""
         self._bars.stop()
 
-    def arm(self, name: str, total: int) -> None:
-        """An arm begins."""
+    def arm(self, name: str, total: int, done: int) -> None:
+        """An arm begins, with the rows of earlier sessions."""
+        self._bars.start()
         self._errors = 0
         self._bars.remove_task(self._task)
-        self._task = self._bars.add_task(name, total=total, note="")
+        self._task = self._bars.add_task(name, total=total, completed=done, note="")
 
     def row(self, row: Row) -> None:
         """A row is done."""
@@ -49,3 +43,10 @@ class TerminalProgress:
         rate = f"{speed:.0f}/s" if speed else ""
         note = f"{rate} {self._errors} errors" if self._errors else rate
         self._bars.update(self._task, advance=1, note=note)
+
+    def stopping(self, finishing: bool) -> None:
+        """The run was asked to stop: say so wherever standard error leads."""
+        said = (
+            "finishing what is in flight; Ctrl-C again stops at once" if finishing else "cancelling what is in flight"
+        )
+        self._bars.console.print(f"evalflow: stopping, {said}", markup=False, highlight=False)

@@ -50,18 +50,18 @@ def compose_config(overrides: Sequence[str], folders: Sequence[Path], faults: Fa
         return None  # without its experiment, nothing that follows would be about what the user meant
     groups = [o for o in sound if tree.is_group(o.key_or_group) or is_hydra(o)]
     values = [o for o in sound if o not in groups]
-    base = _compose(tree, [text_of(o) for o in groups], faults)
+    base = compose_tree(tree, [text_of(o) for o in groups], faults)
     if base is None:
         return None
     placed = [o for o in values if _place(o, base, faults)]
-    whole = _compose(tree, [text_of(o) for o in groups] + [forced(o) for o in placed], faults) if placed else base
+    whole = compose_tree(tree, [text_of(o) for o in groups] + [forced(o) for o in placed], faults) if placed else base
     if whole is None:
         return None
     choices = {str(k): str(v) for k, v in whole.hydra.runtime.choices.items()}
     whole = whole.copy()
     OmegaConf.set_struct(whole, False)
     del whole["hydra"]
-    plain = {str(key): _plain(whole, key, str(key), faults) for key in whole}
+    plain = {str(key): plain_of(whole, key, str(key), faults) for key in whole}
     return Composed(plain, tuple(overrides), choices, tree.folders)
 
 
@@ -118,9 +118,11 @@ def _exists(base: DictConfig, parts: Sequence[str]) -> bool:
     return True
 
 
-def _compose(tree: ConfigTree, overrides: Sequence[str], faults: Faults) -> DictConfig | None:
+def compose_tree(tree: ConfigTree, overrides: Sequence[str], faults: Faults) -> DictConfig | None:
+    """What Hydra composes of checked overrides, its own node included; None (and a fault) where it refuses."""
     extra = [f"file://{folder.resolve()}" for folder in tree.folders[1:]]
     search = [f"hydra.searchpath=[{','.join(extra)}]"] if extra else []
+    before = GlobalHydra.instance().hydra  # a program of Hydra's own may be calling
     GlobalHydra.instance().clear()
     try:
         with initialize_config_dir(str(tree.folders[0].resolve()), version_base="1.3", job_name="evalflow"):
@@ -132,10 +134,12 @@ def _compose(tree: ConfigTree, overrides: Sequence[str], faults: Faults) -> Dict
     except Exception as fault:  # noqa: BLE001 - a YAML scanner error is no HydraException, and has no common base with it
         _raise_interrupt(fault)
         faults.add("config", _one_line(fault), "mend the YAML that it names")
+    finally:
+        GlobalHydra.instance().hydra = before
     return None
 
 
-def _plain(node: Any, key: Any, where: str, faults: Faults) -> Any:
+def plain_of(node: Any, key: Any, where: str, faults: Faults) -> Any:
     """The node's value as plain Python, interpolations resolved, a missing value as `???`."""
     if OmegaConf.is_missing(node, key):
         return MISSING
@@ -145,9 +149,9 @@ def _plain(node: Any, key: Any, where: str, faults: Faults) -> Any:
         faults.add(where, _one_line(fault), "mend the reference")
         return None
     if isinstance(value, DictConfig):
-        return {k: _plain(value, k, f"{where}.{k!s}", faults) for k in value}
+        return {k: plain_of(value, k, f"{where}.{k!s}", faults) for k in value}
     if isinstance(value, ListConfig):
-        return [_plain(value, i, f"{where}[{i}]", faults) for i in range(len(value))]
+        return [plain_of(value, i, f"{where}[{i}]", faults) for i in range(len(value))]
     return value
 
 

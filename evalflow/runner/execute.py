@@ -6,16 +6,19 @@ import asyncio
 import itertools
 import json
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import astuple, dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import astuple, dataclass, field, replace
+from functools import partial
 from typing import Any, Protocol
 
 from evalflow.errors import ModelError
 from evalflow.model.protocol import Model
 from evalflow.record import Completion, Probe, Request, Row, RowError, Status, Times, to_json
-from evalflow.runner.journal import ArmTrace, Journal, now_iso
+from evalflow.runner.journal import Journal, now_iso
 from evalflow.runner.parts import PlannedArm
 from evalflow.runner.plan import Plan
+from evalflow.runner.stop import GRACE_S, OverTimeError, Stop, Stopped, bounded
+from evalflow.runner.trace import ArmTrace, Traces
 from evalflow.runner.walk import Step, walk
 from evalflow.runner.watch import Watch
 from evalflow.strict_json import misfit
@@ -24,65 +27,161 @@ from evalflow.strict_json import misfit
 class Progress(Protocol):
     """Who is told about a run as it goes."""
 
-    def arm(self, name: str, total: int) -> None:
-        """An arm begins; it has `total` rows."""
+    def arm(self, name: str, total: int, done: int) -> None:
+        """An arm begins; it has `total` rows, of which `done` are there from earlier sessions."""
         ...
 
     def row(self, row: Row) -> None:
         """A row is done."""
         ...
 
+    def stopping(self, finishing: bool) -> None:
+        """The run was asked to stop; what is in flight is finished, or else cancelled."""
+        ...
 
-async def execute(plan: Plan, journal: Journal, progress: Progress) -> None:
-    """Run the arms one after another in the plan's order; all that they give is in the journal."""
-    probes: list[Probe] = []
-    traces: dict[str, ArmTrace] = {}
+
+@dataclass(frozen=True)
+class Before:
+    """What earlier sessions left: the rows that are there, by arm as (seed, item id), and the arms' accounts."""
+
+    answered: Mapping[str, frozenset[tuple[int, str]]] = field(default_factory=dict)
+    probes: tuple[Probe, ...] = ()
+    traces: Traces = field(default_factory=dict)
+
+    def is_done(self, planned: PlannedArm, n_rows: int) -> bool:
+        """Whether an arm has all its rows and came to its end; one that could not run then may run now."""
+        parts = self.traces.get(planned.name, ())
+        whole = len(self.answered.get(planned.name, ())) == n_rows
+        return whole and any(parts) and parts[-1].ended is not None and parts[-1].unavailable is None
+
+
+async def execute(plan: Plan, journal: Journal, before: Before, stop: Stop, progress: Progress) -> bool:
+    """Run what is missing of the arms, one arm after another in the plan's order; all that they give is in the journal.
+
+    It ends early where it is asked to stop, with every row so far and how far the arm came. Whether it went through.
+    """
+    n_rows = {name: len(planned.arm.seeds) * len(plan.items) for name, planned in plan.arms.items()}
+    left = {name: arm for name, arm in plan.arms.items() if not before.is_done(arm, n_rows[name])}
+    probes = [probe for probe in before.probes if probe.arm not in left]
+    traces = dict(before.traces)
     for order, planned in enumerate(plan.arms.values()):
-        progress.arm(planned.name, len(planned.arm.seeds) * len(plan.items))
-        trace = ArmTrace(order, now_iso())
+        if planned.name not in left or stop.asked:
+            continue
+        progress.arm(planned.name, n_rows[planned.name], len(before.answered.get(planned.name, ())))
+        trace = ArmTrace(journal.session, order, now_iso(), planned.arm.concurrency)
+        arm = _Arm(planned, plan, journal, stop, progress, partial(_note, journal, traces))
         try:
-            measured, driver = await _run(planned, plan, journal, progress)
+            measured, trace = await arm.run(trace, before.answered.get(planned.name, frozenset()))
             probes += measured
-            trace = replace(trace, driver=driver, facts=_facts(planned.model))
+        except Stopped:
+            pass  # while it was started or measured: there is nothing to tell
         except ModelError as fault:  # it could not start or be measured; an answer's failure is its row's
-            trace = replace(trace, unavailable=str(fault))
+            trace = replace(trace, unavailable=str(fault), ended=now_iso())
         finally:
-            closing = await _close(planned.model)
-        traces[planned.name] = replace(trace, facts={**trace.facts, **closing})
-        journal.write_probes(probes)
-        journal.write_traces(traces)
+            closing = await _close(planned.model, GRACE_S if stop.hurried else plan.runner.timeout_s)
+        if trace.driver or trace.ended:
+            journal.write_probes(probes)
+            _note(journal, traces, planned.name, replace(trace, facts={**trace.facts, **closing}))
+    return all(name in traces and traces[name][-1].ended is not None for name in plan.arms)
 
 
-async def _run(
-    planned: PlannedArm, plan: Plan, journal: Journal, progress: Progress
-) -> tuple[list[Probe], dict[str, Any]]:
-    """One arm from its start to its last answer: what was measured, and what the driver saw of itself."""
-    try:
-        await planned.model.start()
-    except BaseException as fault:
-        if not _foreign(fault):
-            raise
-        raise ModelError(_said(fault)) from fault
-    return await _measure(planned, plan), await _answer(planned, plan, journal, progress)
+def _note(journal: Journal, traces: dict[str, tuple[ArmTrace, ...]], name: str, trace: ArmTrace) -> None:
+    """Keep an arm's account of this session in place of an earlier one of the same session."""
+    others = tuple(part for part in traces.get(name, ()) if part.session != trace.session)
+    traces[name] = (*others, trace)
+    journal.write_traces(traces)
 
 
-async def _measure(planned: PlannedArm, plan: Plan) -> list[Probe]:
-    """The measurements that some metric reads, taken before the arm's answers and apart from them."""
-    wanted = {metric.probe: None for metric in plan.metrics.values() if metric.grain == "probe"}
-    measured = []
-    for name in wanted:
+@dataclass(frozen=True)
+class _Arm:
+    """One arm in one session, from its start to its last answer."""
+
+    planned: PlannedArm
+    plan: Plan
+    journal: Journal
+    stop: Stop
+    progress: Progress
+    note: Callable[[str, ArmTrace], None]
+
+    async def run(self, trace: ArmTrace, answered: frozenset[tuple[int, str]]) -> tuple[list[Probe], ArmTrace]:
+        """What was measured, and the arm's account.
+
+        Raises:
+            ModelError: the model could not be started or measured.
+            Stopped: the run was asked to stop before the first answer.
+        """
+        await self.stop.unless_asked(self._start())
+        measured = await self.stop.unless_asked(self._measure())
+        driver, n_answered = await self._answer(trace, answered)
+        whole = len(answered) + n_answered == len(self.planned.arm.seeds) * len(self.plan.items)
+        ended = now_iso() if whole else None
+        return measured, replace(trace, driver=driver, facts=_facts(self.planned.model), ended=ended)
+
+    async def _start(self) -> None:
+        limit = self.plan.runner.start_timeout_s
         try:
-            found = [Probe(planned.name, name, dict(v)) for v in await planned.model.measure(name) or ()]
-            for probe in found:
-                to_json(probe)  # what cannot be stored was not measured
-                if misfit(probe):
-                    raise ModelError(f"{misfit(probe)}, not numbers by name")
+            await bounded(self.planned.model.start(), limit)
+        except OverTimeError:
+            raise ModelError(f"it did not start within {limit:g} s (runner.start_timeout_s)") from None
         except BaseException as fault:
             if not _foreign(fault):
                 raise
-            raise ModelError(f"measuring {name}: {_said(fault)}") from fault
-        measured += found
-    return measured
+            raise ModelError(_said(fault)) from fault
+
+    async def _measure(self) -> list[Probe]:
+        """The measurements that some metric reads, taken before the arm's answers and apart from them."""
+        planned, limit = self.planned, self.plan.runner.start_timeout_s
+        wanted = {metric.probe: None for metric in self.plan.metrics.values() if metric.grain == "probe"}
+        measured = []
+        for name in wanted:
+            try:
+                taken = await bounded(planned.model.measure(name), limit)
+                found = [Probe(planned.name, name, dict(v), self.journal.session) for v in taken or ()]
+                for probe in found:
+                    to_json(probe)  # what cannot be stored was not measured
+                    if misfit(probe):
+                        raise ModelError(f"{misfit(probe)}, not numbers by name")
+            except OverTimeError:
+                raise ModelError(f"measuring {name}: no end within {limit:g} s (runner.start_timeout_s)") from None
+            except BaseException as fault:
+                if not _foreign(fault):
+                    raise
+                raise ModelError(f"measuring {name}: {_said(fault)}") from fault
+            measured += found
+        return measured
+
+    async def _answer(self, trace: ArmTrace, answered: frozenset[tuple[int, str]]) -> tuple[dict[str, Any], int]:
+        """Ask what is missing, `concurrency` at a time; what the driver saw of itself, and how many rows there are."""
+        planned, plan, journal = self.planned, self.plan, self.journal
+        warmed = {"warm_calls": 0, "warm_errors": 0}
+        n_rows = 0
+
+        def seen() -> dict[str, Any]:
+            summary = watch.summary()
+            lag = summary["loop_lag_p99_s"]
+            return {**summary, **warmed, "saturated": lag is not None and lag > plan.runner.lag_limit_s}
+
+        def done(row: Row) -> None:
+            nonlocal n_rows
+            n_rows += 1
+            if journal.append(row):  # what is known of the driver lasts as the rows do, if the process is killed
+                self.note(planned.name, replace(trace, driver=seen()))
+            self.progress.row(row)
+
+        async with Watch() as watch:
+            asker = _Asker(planned, plan.runner.timeout_s, watch, journal, self.stop, done)
+            salt = f"{journal.run_id}/{journal.session}"
+            for block in walk(planned, plan.items, plan.seed, salt, answered):
+                try:
+                    if block.warm is not None and not self.stop.asked:
+                        warmed["warm_calls"] += 1
+                        warmed["warm_errors"] += not await self.stop.unless_asked(asker.warm(block.warm))
+                    await self.stop.unless_cancelled(asker.block(iter(block.steps)))
+                except Stopped:
+                    pass
+                if self.stop.asked:
+                    break
+        return seen(), n_rows
 
 
 def _facts(model: Model) -> dict[str, Any]:
@@ -96,9 +195,11 @@ def _facts(model: Model) -> dict[str, Any]:
     return facts
 
 
-async def _close(model: Model) -> dict[str, Any]:
+async def _close(model: Model, timeout_s: float) -> dict[str, Any]:
     try:
-        await model.close()
+        await bounded(model.close(), timeout_s)
+    except OverTimeError:
+        return {"close_failed": f"no end within {timeout_s:g} s"}
     except BaseException as fault:  # its answers are in the journal
         if not _foreign(fault):
             raise
@@ -114,26 +215,6 @@ def _foreign(fault: BaseException) -> bool:
     return not isinstance(fault, KeyboardInterrupt | GeneratorExit)
 
 
-async def _answer(planned: PlannedArm, plan: Plan, journal: Journal, progress: Progress) -> dict[str, Any]:
-    """Ask everything of one arm, `concurrency` at a time; returns what the driver saw of itself."""
-
-    def done(row: Row) -> None:
-        journal.append(row)
-        progress.row(row)
-
-    warmed = {"warm_calls": 0, "warm_errors": 0}
-    async with Watch() as watch:
-        asker = _Asker(planned, plan.runner.timeout_s, watch, journal, done)
-        for block in walk(planned, plan.items, plan.seed, journal.run_id):
-            if block.warm is not None:
-                warmed["warm_calls"] += 1
-                warmed["warm_errors"] += not await asker.warm(block.warm)
-            await asker.block(iter(block.steps))
-    summary = watch.summary()
-    lag = summary["loop_lag_p99_s"]
-    return {**summary, **warmed, "saturated": lag is not None and lag > plan.runner.lag_limit_s}
-
-
 @dataclass(frozen=True)
 class _Asker:
     """Asks one arm's requests and hands on each finished row."""
@@ -142,6 +223,7 @@ class _Asker:
     timeout_s: float
     watch: Watch
     journal: Journal
+    stop: Stop
     done: Callable[[Row], None]
 
     async def block(self, steps: Iterator[Step]) -> None:
@@ -156,8 +238,7 @@ class _Asker:
     async def warm(self, request: Request) -> bool:
         """Warm a group's prefix; whether that worked. It is never fatal: the hit share will tell."""
         try:
-            async with asyncio.timeout(self.timeout_s):
-                await self.planned.model.complete(request)
+            await bounded(self.planned.model.complete(request), self.timeout_s)
         except BaseException as fault:  # counted by the caller
             if not _foreign(fault):
                 raise
@@ -167,6 +248,8 @@ class _Asker:
     async def _worker(self, first: Step, steps: Iterator[Step]) -> None:
         """Take the next step until there is none: never more in memory than is in flight."""
         for step in itertools.chain([first], steps):
+            if self.stop.asked:
+                return
             with self.watch.flight():
                 row = await _ask(step, self.planned, _blank(step, self.planned, self.journal), self.timeout_s)
             self.done(row)
@@ -174,22 +257,26 @@ class _Asker:
 
 async def _ask(step: Step, planned: PlannedArm, blank: Row, timeout_s: float) -> Row:
     sent = time.monotonic()
-    limit = asyncio.timeout(timeout_s)
+    ended: list[float] = []
+
+    async def complete() -> object:
+        try:
+            return await planned.model.complete(step.request)
+        finally:
+            ended.append(time.monotonic())  # here, not when the loop comes round to us again
+
     try:
-        async with limit:
-            completion = await planned.model.complete(step.request)
-        end = time.monotonic()
-        _check(completion)
+        completion = _checked(await bounded(complete(), timeout_s))
+    except OverTimeError:
+        return _failed(blank, "timeout", f"no answer in {timeout_s:g} s", sent)
     except BaseException as fault:  # its failure is a row, not the run's end
         if not _foreign(fault):
             raise
-        if limit.expired():
-            return _failed(blank, "timeout", f"no answer in {timeout_s:g} s", sent)
         return _failed(blank, type(fault).__name__, _words(fault), sent)
-    return _answered(blank, completion, sent, end)
+    return _answered(blank, completion, sent, ended[0])
 
 
-def _check(completion: object) -> None:
+def _checked(completion: object) -> Completion:
     """Refuse what is no completion, or could not be stored."""
     if not isinstance(completion, Completion) or not isinstance(completion.text, str):
         what = type(getattr(completion, "text", completion)).__name__
@@ -201,6 +288,7 @@ def _check(completion: object) -> None:
     wrong = misfit(completion)
     if wrong is not None:
         raise ModelError(f"the completion cannot be stored ({wrong}); mend the model")
+    return completion
 
 
 def _said(fault: BaseException) -> str:

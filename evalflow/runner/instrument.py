@@ -10,10 +10,10 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-import evalflow
 from evalflow.metric.protocol import Metric
 from evalflow.record import SCHEMA_VERSION, digest
 from evalflow.runner.plan import Plan
+from evalflow.version import __version__
 
 PACKAGES = ("numpy", "scipy", "torch", "hydra-core", "mlflow")
 
@@ -21,7 +21,7 @@ PACKAGES = ("numpy", "scipy", "torch", "hydra-core", "mlflow")
 def environment() -> dict[str, Any]:
     """Versions and machine, as they are now. Nothing is imported to find out."""
     return {
-        "evalflow": evalflow.__version__,
+        "evalflow": __version__,
         "python": platform.python_version(),
         "packages": {name: _version(name) for name in PACKAGES},
         "machine": {

@@ -1,55 +1,78 @@
-"""A run's folder: rows as they complete, what the arms were, and the state of the run."""
+"""A run's folder: rows as they complete, how the arms went, and which sessions worked on it.
+
+Rows are only ever appended. Every other file is replaced whole, so that a process killed at any moment leaves the old
+one or the new one.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
+import platform
+import shutil
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import IO, Any, Literal, Protocol
+
+from filelock import BaseFileLock
 
 from evalflow.errors import OutputError, OutputLostError
-from evalflow.record import (
-    SCHEMA_VERSION,
-    Item,
-    Probe,
-    Row,
-    digest,
-    to_json,
-)
+from evalflow.record import SCHEMA_VERSION, Item, Probe, Row, digest, to_json
+from evalflow.runner.lock import hold
+from evalflow.runner.stored_config import as_stored, to_yaml
+from evalflow.runner.trace import Traces
+from evalflow.whole_file import replace_text
 
 State = Literal["running", "finished", "interrupted"]
 SYNC_S = 1.0
+"""Rows are forced to the disk at least this often (s) while they come."""
+UNBORN = ".new-"
+"""How the folder of a run begins that is not yet whole."""
 ROW_PARTS = ("dataset", "model", "decoding", "arms", "seed", "limit", "where", "shard")
 """The parts of a config that decide its rows. The others may be edited before a run is scored again."""
 
 
-@dataclass(frozen=True)
-class ArmTrace:
-    """How an arm went: when, what the driver saw, what the model said about itself, why it could not run."""
+class StoredContent(Protocol):
+    """The records of a run."""
 
-    order: int
-    started: str
-    driver: Mapping[str, float | bool | None] = field(default_factory=dict)
-    facts: Mapping[str, Any] = field(default_factory=dict)
-    unavailable: str | None = None
+    @property
+    def items(self) -> tuple[Item, ...]:
+        """As they were asked."""
+        ...
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """Every row, each once."""
+        ...
+
+    @property
+    def probes(self) -> tuple[Probe, ...]:
+        """Measurements of the arms."""
+        ...
+
+    @property
+    def traces(self) -> Traces:
+        """How the arms went."""
+        ...
 
 
 class Journal:
-    """Writes one run's folder. Rows are flushed as they come and forced to the disk every second.
+    """Writes one run's folder for one session, which holds its `lock`.
 
     What cannot be written is an `OutputError` before the first arm, and an `OutputLostError` from then on.
     """
 
-    def __init__(self, folder: Path, state: dict[str, Any]) -> None:
+    def __init__(self, folder: Path, state: dict[str, Any], lock: BaseFileLock) -> None:
         self.folder = folder
         self.state = state
-        self.session = uuid.uuid4().hex[:8]
+        self.session = str(state["sessions"][-1]["session"])
+        self.lock = lock
         self._rows: IO[str] | None = None
         self._synced = 0.0
 
@@ -58,12 +81,8 @@ class Journal:
         """The run's id."""
         return str(self.state["run_id"])
 
-    def write_items(self, items: Sequence[Item]) -> None:
-        """The items as they were asked, so that the run can be scored without its dataset."""
-        self.write_text("items.jsonl", "".join(f"{to_json(item)}\n" for item in items))
-
-    def append(self, row: Row) -> None:
-        """One finished row.
+    def append(self, row: Row) -> bool:
+        """One finished row; whether the rows so far have just been forced to the disk.
 
         Raises:
             OutputLostError: it cannot be written.
@@ -73,33 +92,30 @@ class Journal:
                 self._rows = (self.folder / "rows.jsonl").open("a", encoding="utf-8")
             self._rows.write(f"{to_json(row)}\n")
             self._rows.flush()
-            if time.monotonic() - self._synced > SYNC_S:
-                os.fsync(self._rows.fileno())
-                self._synced = time.monotonic()
+            if time.monotonic() - self._synced <= SYNC_S:
+                return False
+            self._sync()
         except OSError as fault:
             raise _lost(self.folder, fault) from None
+        return True
 
     def write_probes(self, probes: Sequence[Probe]) -> None:
         """Every measurement of the arms themselves."""
-        self._write("probes.jsonl", "".join(f"{to_json(probe)}\n" for probe in probes), _lost)
+        self._write("probes.jsonl", _lines(probes))
 
-    def write_traces(self, traces: Mapping[str, ArmTrace]) -> None:
-        """How the arms went."""
-        self._write("arms.json", _json({name: trace.__dict__ for name, trace in traces.items()}), _lost)
-
-    def write_text(self, name: str, text: str) -> Path:
-        """A whole file, there at once or not at all.
-
-        Raises:
-            OutputError: it cannot be written.
-        """
-        return self._write(name, text, _unwritable)
+    def write_traces(self, traces: Traces) -> None:
+        """How the arms went, after the rows that they tell of."""
+        try:
+            self._sync()
+        except OSError as fault:
+            raise _lost(self.folder, fault) from None
+        self._write("arms.json", _accounts(traces))
 
     def close(self, state: State) -> None:
         """Force the rows to the disk and note how the session ended.
 
         Raises:
-            OutputLostError: one of both was not possible; the run is then noted as interrupted, as far as that can be.
+            OutputLostError: one of them was not possible; the run is then noted as interrupted, as far as that can be.
         """
         rows, self._rows = self._rows, None
         try:
@@ -107,60 +123,138 @@ class Journal:
                 with contextlib.closing(rows):
                     rows.flush()
                     os.fsync(rows.fileno())
+            self._end(state)
         except OSError as fault:
             with contextlib.suppress(OutputLostError):
                 self._end("interrupted")
             raise _lost(self.folder, fault) from None
-        self._end(state)
+
+    def _sync(self) -> None:
+        if self._rows is not None:
+            os.fsync(self._rows.fileno())
+            self._synced = time.monotonic()
 
     def _end(self, state: State) -> None:
-        self.state |= {"state": state, "finished": now_iso()}
-        self._write("run.json", _json(self.state), _lost)
+        now = now_iso()
+        *before, last = self.state["sessions"]
+        self.state |= {"state": state, "finished": now, "sessions": [*before, last | {"state": state, "finished": now}]}
+        self._write("run.json", _json(self.state))
 
-    def _write(self, name: str, text: str, refused: Callable[[Path, OSError], OutputError]) -> Path:
-        path = self.folder / name
+    def _write(self, name: str, text: str) -> None:
         try:
-            part = path.with_name(f".{name}.part")
-            part.write_text(text, encoding="utf-8")
-            part.replace(path)
+            replace_text(self.folder / name, text)
         except OSError as fault:
-            raise refused(self.folder, fault) from None
-        return path
+            raise _lost(self.folder, fault) from None
 
 
-def open_run(outputs: Path, experiment: str, config_hash: str, facts: Mapping[str, Any]) -> Journal:
-    """A new run's journal, its folder made and marked as running. `facts` are kept with its state.
+def open_run(
+    outputs: Path, experiment: str, config: Mapping[str, Any], items: Sequence[Item], facts: Mapping[str, Any]
+) -> Journal:
+    """A new run's journal. Its folder appears whole, held by this session and marked as running.
+
+    `facts` are kept with its state; `environment` is the session's own.
 
     Raises:
         OutputError: the folder cannot be made or written.
     """
-    parent = outputs / experiment
-    try:
-        parent.mkdir(parents=True, exist_ok=True)
-        while True:
-            run_id = f"{datetime.now():%Y%m%d-%H%M%S}-{config_hash[:6]}"
-            try:
-                (parent / run_id).mkdir()
-                break
-            except FileExistsError:
-                time.sleep(0.1)  # another run of this config began in the same second
-    except OSError as fault:
-        raise _unwritable(parent, fault) from None
+    own = dict(facts)
+    session = _session(config, own.pop("environment"))
     state = {
         "schema_version": SCHEMA_VERSION,
-        "run_id": run_id,
+        "run_id": "",
         "experiment": experiment,
-        **facts,
+        **own,
         "state": "running",
-        "started": now_iso(),
+        "started": session["started"],
         "finished": None,
-        "pid": os.getpid(),
+        "sessions": [session],
     }
-    journal = Journal(parent / run_id, state)
-    # empty at first, so that a file that is not there was lost
-    for name, text in {"run.json": _json(state), "arms.json": _json({}), "rows.jsonl": "", "probes.jsonl": ""}.items():
-        journal.write_text(name, text)
-    return journal
+    folder, lock = _made(outputs / experiment, config, items, state, _nothing_yet)
+    return Journal(folder, state, lock)
+
+
+def _nothing_yet(run_id: str) -> dict[str, str]:  # noqa: ARG001 - a merged run's rows carry it
+    """Empty files at first, so that one that is not there was lost."""
+    return {"arms.json": _json({}), "rows.jsonl": "", "probes.jsonl": ""}
+
+
+def write_run(outputs: Path, config: Mapping[str, Any], run: StoredContent, state: dict[str, Any]) -> Path:
+    """A whole run at once, from records that are there; its id becomes theirs. Returns its folder.
+
+    Raises:
+        OutputError: the folder cannot be made or written.
+    """
+
+    def texts(run_id: str) -> dict[str, str]:
+        return {
+            "arms.json": _accounts(run.traces),
+            "rows.jsonl": _lines([replace(row, run_id=run_id) for row in run.rows]),
+            "probes.jsonl": _lines(run.probes),
+        }
+
+    folder, lock = _made(outputs / str(state["experiment"]), config, run.items, state, texts)
+    lock.release()
+    return folder
+
+
+def _made(
+    parent: Path,
+    config: Mapping[str, Any],
+    items: Sequence[Item],
+    state: dict[str, Any],
+    texts: Callable[[str], Mapping[str, str]],
+) -> tuple[Path, BaseFileLock]:
+    """A run's folder, made under another name and named when it is whole, and the lock that holds it."""
+    unborn = parent / f"{UNBORN}{uuid.uuid4().hex[:8]}"
+    try:
+        unborn.mkdir(parents=True)
+        lock = hold(unborn)
+        replace_text(unborn / "config.yaml", to_yaml(config))
+        replace_text(unborn / "items.jsonl", _lines(items))
+        while True:
+            folder = parent / f"{datetime.now():%Y%m%d-%H%M%S}-{digest(dict(config))[:6]}"
+            state["run_id"] = folder.name
+            for name, text in {**texts(folder.name), "run.json": _json(state)}.items():
+                replace_text(unborn / name, text)
+            if _named(unborn, folder):
+                return folder, lock
+            time.sleep(0.1)  # another run of this config began in the same second
+    except BaseException as fault:
+        shutil.rmtree(unborn, ignore_errors=True)
+        if isinstance(fault, OSError):
+            raise _unwritable(parent, fault) from None
+        raise
+
+
+def reopen_run(
+    folder: Path,
+    state: Mapping[str, Any],
+    config: Mapping[str, Any],
+    environment: Mapping[str, Any],
+    lock: BaseFileLock,
+) -> Journal:
+    """The journal of another session on a stored run, which `lock` holds.
+
+    A last row that was cut off while it was written is taken away, for it never became a record. Where what decides the
+    rows is written otherwise than in the last session, its config stays as `config.<session>.yaml`.
+
+    Raises:
+        OutputError: the folder cannot be written.
+    """
+    session = _session(config, environment)
+    before = state["sessions"][-1]
+    state = {**state, "state": "running", "finished": None, "sessions": [*state["sessions"], session]}
+    try:
+        _cut_torn(folder / "rows.jsonl")
+        replace_text(folder / "run.json", _json(state))  # first: config.yaml may be of any session that it names
+        if session["config_digest"] != before["config_digest"]:
+            old = (folder / "config.yaml").read_text(encoding="utf-8")
+            replace_text(folder / f"config.{before['session']}.yaml", old)
+        replace_text(folder / "config.yaml", to_yaml(config))
+    except OSError as fault:
+        lock.release()
+        raise _unwritable(folder, fault) from None
+    return Journal(folder, state, lock)
 
 
 def config_digest(config: Mapping[str, Any]) -> str:
@@ -187,6 +281,47 @@ def check_writable(outputs: Path, experiment: str) -> None:
 def now_iso() -> str:
     """The wall-clock time, UTC, to the millisecond."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def _session(config: Mapping[str, Any], environment: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "session": uuid.uuid4().hex[:8],
+        "started": now_iso(),
+        "finished": None,
+        "state": "running",
+        "pid": os.getpid(),
+        "host": platform.node(),
+        "config_digest": config_digest(as_stored(config)),
+        "environment": dict(environment),
+    }
+
+
+def _named(unborn: Path, folder: Path) -> bool:
+    """Give a whole folder its name, unless another has it."""
+    if folder.exists():
+        return False
+    try:
+        unborn.rename(folder)
+    except OSError as fault:
+        if fault.errno not in (errno.EEXIST, errno.ENOTEMPTY):
+            raise
+        return False
+    return True
+
+
+def _cut_torn(path: Path) -> None:
+    """Take away what follows the last whole line."""
+    with path.open("r+b") as handle:
+        content = handle.read()
+        handle.truncate(content.rfind(b"\n") + 1)
+
+
+def _accounts(traces: Traces) -> str:
+    return _json({name: [asdict(part) for part in parts] for name, parts in traces.items()})
+
+
+def _lines(records: Sequence[Item] | Sequence[Probe] | Sequence[Row]) -> str:
+    return "".join(f"{to_json(record)}\n" for record in records)
 
 
 def _json(value: Any) -> str:

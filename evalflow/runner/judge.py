@@ -61,6 +61,9 @@ def _compare(scores: Scores) -> dict[str, dict[str, Delta]]:
                 reference, candidate = (scores.item_stats(side, key) for side in sides)
                 measure = _measure(metric, metric.readings()[suffix])
                 delta = comparison.compare(measure, reference, candidate, clusters, seed)
+            if metric.clocked:
+                taken_in = set[str]().union(*(scores.arms[side].sessions for side in sides))
+                delta = replace(delta, n_sessions=max(1, len(taken_in)))
             family[name, figure] = (comparison, delta)
     concluded: dict[str, dict[str, Delta]] = {name: {} for name in plan.comparisons}
     for (name, figure), delta in conclude(family).items():
@@ -113,7 +116,7 @@ def _lost(scores: Scores, comparison: Paired, figure: str, most: int = 20) -> tu
         differences = pair(measure, reference, candidate, shared).differences
     losses = -differences if metric.higher_is_better else differences
     lost = dict(zip(sorted(shared), losses.tolist(), strict=True))  # `pair` goes by id
-    return tuple(sorted((item for item in shared if lost[item] > 0), key=lambda item: -lost[item])[:most])
+    return tuple(sorted((item for item in shared if lost[item] > 0), key=lambda item: (-lost[item], item))[:most])
 
 
 def _arm_gate(gate: Gate, name: str, scores: Scores) -> GateResult:
@@ -142,7 +145,7 @@ def _verdict(scores: Scores, gates: Mapping[str, GateResult]) -> tuple[ExitCode,
         if arm.unavailable and not arm.planned.arm.optional:
             codes.append(ExitCode.INCOMPLETE)
             reasons.append(f"arm {name} is unavailable: {arm.unavailable}")
-        elif arm.trace is None:
+        elif arm.unfinished and not arm.unavailable:
             codes.append(ExitCode.INCOMPLETE)
             reasons.append(f"arm {name} did not finish: it has {len(arm.rows)} of {arm.n_planned} rows")
         elif not arm.complete and not arm.unavailable:

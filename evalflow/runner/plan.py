@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,15 @@ from evalflow.runner.build import Builder, Faults, nearest
 from evalflow.runner.check import check, owners
 from evalflow.runner.parts import Experiment, Parts, PlannedArm
 from evalflow.runner.settings import Runner
+from evalflow.strict_json import plain
+
+ARM_CANNOT_MATTER = ("control", "optional")
+"""Conditions of an arm that no row depends on; of a model that says so (`concurrency_free`), its concurrency too."""
+CANNOT_MATTER = {
+    "root": "name description concurrency where shard limit resume dry_run metrics comparisons gates limits tracking",
+    "runner": "outputs start_timeout_s lag_limit_s progress",
+}
+"""What else of a config no row depends on. (`where`, `shard`, `limit` choose the items, which the key holds itself.)"""
 
 
 @dataclass(frozen=True)
@@ -36,6 +46,7 @@ class Plan:
     tracking: Any
     limits: tuple[str, ...]
     config: Mapping[str, Any]
+    resume: str | None = None
     notes: tuple[str, ...] = ()
 
     @property
@@ -52,10 +63,22 @@ class Plan:
         """`(metric key, reading suffix)` of a figure that the plan knows to be produced."""
         return owners(self.metrics)[figure]
 
+    def conditions(self) -> dict[str, Any]:
+        """Everything that can change a row, in plain values. `CANNOT_MATTER` names what is left out."""
+        whole = {
+            "dataset": dict(self.fingerprints),
+            "seed": self.seed,
+            "timeout_s": self.runner.timeout_s,
+            "arms": {
+                name: {"place": place, **_row_conditions(arm)} for place, (name, arm) in enumerate(self.arms.items())
+            },
+        }
+        as_stored: dict[str, Any] = json.loads(json.dumps(whole, allow_nan=False, default=plain))
+        return as_stored
+
     def resume_key(self) -> str:
-        """The digest of everything that can change a row; two runs with one key would give the same rows."""
-        arms = {name: _row_conditions(planned) for name, planned in self.arms.items()}
-        return digest({"dataset": dict(self.fingerprints), "seed": self.seed, "arms": list(arms.items())})
+        """The digest of those conditions; two runs with one key would give the same rows."""
+        return digest(self.conditions())
 
 
 def build_plan(
@@ -76,8 +99,6 @@ def build_plan(
     root = builder.construct(Experiment, config, "")
     parts = Parts(builder, config)
     selection = stored or _selection(parts.dataset, root, faults)
-    if root is not None and root.resume is not None:
-        faults.add("resume", "this evalflow cannot resume a run", "drop it; an unfinished run is left as it is")
     check(parts, selection, faults)
     if faults.found or root is None or selection is None:
         raise ConfigError(faults.found)
@@ -96,6 +117,7 @@ def build_plan(
         tracking=parts.tracking,
         limits=root.limits,
         config=config,
+        resume=root.resume,
         notes=_notes(parts.arms),
     )
 
@@ -129,6 +151,5 @@ def _notes(arms: Mapping[str, PlannedArm]) -> tuple[str, ...]:
 
 
 def _row_conditions(planned: PlannedArm) -> dict[str, Any]:
-    """The conditions that can change a row: all but concurrency, which no model may let show."""
-    cannot_matter = ("concurrency", "control", "optional")
-    return {key: value for key, value in planned.conditions().items() if key not in cannot_matter}
+    left_out = [*ARM_CANNOT_MATTER, *(["concurrency"] if getattr(planned.model, "concurrency_free", False) else [])]
+    return {key: value for key, value in planned.conditions().items() if key not in left_out}

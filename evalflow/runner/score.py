@@ -15,9 +15,9 @@ from evalflow.metric.protocol import Answer, Metric, Reading, Repeats, Stack
 from evalflow.metric.rate import Rate
 from evalflow.numeric.undefined import Undefined
 from evalflow.record import Figure, Item, Probe, Row
-from evalflow.runner.journal import ArmTrace
 from evalflow.runner.parts import PlannedArm
 from evalflow.runner.plan import Plan
+from evalflow.runner.trace import ArmTrace, Traces, merged
 from evalflow.strict_json import plain
 
 LEVEL = 0.95
@@ -32,6 +32,7 @@ class Unit:
     item_id: str
     cluster: str
     failed: bool
+    session: str = ""
 
 
 @dataclass(frozen=True)
@@ -55,9 +56,19 @@ class ArmScores:
         return len(self.rows) == self.n_planned
 
     @property
+    def sessions(self) -> set[str]:
+        """The sessions that its rows come from."""
+        return {row.session for row in self.rows.values()}
+
+    @property
     def unavailable(self) -> str | None:
         """Why the arm could not run."""
         return None if self.trace is None else self.trace.unavailable
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether it has not come to its end."""
+        return self.trace is None or self.trace.ended is None
 
     @property
     def untimed(self) -> str | None:
@@ -80,7 +91,14 @@ class Scores:
     @property
     def rows(self) -> list[Row]:
         """Every scored row, in the plan's order."""
-        return [row for arm in self.arms.values() for row in arm.rows.values()]
+        items = self.plan.items
+        return [
+            arm.rows[seed, item.id]
+            for arm in self.arms.values()
+            for seed in arm.planned.arm.seeds
+            for item in items
+            if (seed, item.id) in arm.rows
+        ]
 
     def figures(
         self, arm: str, where: Mapping[str, object] | None = None, seeds: Sequence[int] | None = None
@@ -90,7 +108,7 @@ class Scores:
         found: dict[str, Figure] = {}
         for key, metric in self.plan.metrics.items():
             with blamed(f"metrics.{key}"):
-                found |= _figures(key, metric, scored, where or {}, seeds or scored.planned.arm.seeds)
+                found |= _figures(key, metric, scored, where or {}, sorted(seeds or scored.planned.arm.seeds))
         return found
 
     def figure(self, arm: str, name: str, where: Mapping[str, object]) -> Figure:
@@ -98,7 +116,7 @@ class Scores:
         scored = self.arms[arm]
         key, _ = self.plan.owner(name)
         with blamed(f"metrics.{key}"):
-            return _figures(key, self.plan.metrics[key], scored, where, scored.planned.arm.seeds)[name]
+            return _figures(key, self.plan.metrics[key], scored, where, sorted(scored.planned.arm.seeds))[name]
 
     def item_stats(self, arm: str, key: str) -> dict[str, Stats]:
         """Item id -> the arm's statistics under a metric over rows, its seeds averaged.
@@ -106,7 +124,7 @@ class Scores:
         An item that lacks one of its seeds is left out: what is missing is seldom missing by chance.
         """
         scored = self.arms[arm]
-        units = _row_units(key, self.plan.metrics[key], scored, {}, scored.planned.arm.seeds)
+        units = _row_units(key, self.plan.metrics[key], scored, {}, sorted(scored.planned.arm.seeds))
         partly = {unit.item_id for unit in units if unit.stats is None}
         return {u.item_id: u.stats for u in _averaged(units) if u.stats is not None and u.item_id not in partly}
 
@@ -129,22 +147,25 @@ class Scores:
         return tuple(f"{row.item_id} (seed {row.seed})" for _, row in losing[:most])
 
 
-def score(plan: Plan, rows: Iterable[Row], probes: Sequence[Probe], traces: Mapping[str, ArmTrace]) -> Scores:
+def score(plan: Plan, rows: Iterable[Row], probes: Sequence[Probe], traces: Traces) -> Scores:
     """Score every row that the plan knows; rows of other arms, seeds or items are left out.
 
-    What a row is of (kind, cluster, prefix group) is its item's to say; the row's own copy is not read.
+    What a row is of (kind, cluster, prefix group) is its item's to say; the row's own copy is not read. Seeds and items
+    are taken in their own order, not in the config's or the dataset's, so that neither can move a figure's last digit.
     """
     by_key = {row.key: row for row in rows}
+    items = tuple(sorted(plan.items, key=lambda item: item.id))
     arms = {}
     for name, planned in plan.arms.items():
         found = {
             (seed, item.id): _scored(plan.metrics, Answer(item, _of(item, row)))
-            for seed in planned.arm.seeds
-            for item in plan.items
+            for seed in sorted(planned.arm.seeds)
+            for item in items
             if (row := by_key.get((name, seed, item.id))) is not None
         }
         own = tuple(probe for probe in probes if probe.arm == name)
-        arms[name] = ArmScores(planned, plan.items, found, own, traces.get(name))
+        trace = merged(traces.get(name, ()), {row.session for row in found.values()})
+        arms[name] = ArmScores(planned, items, found, own, trace)
     return Scores(plan, arms)
 
 
@@ -230,6 +251,7 @@ def _figures(
         n_error=sum(unit.failed for unit in units),
         reason="not read yet",
         metric_version=metric.version,
+        n_sessions=max(1, len({unit.session for unit in units if unit.stats is not None})) if metric.clocked else 1,
     )
     base = metric.figure or f"quality/{key}"
     reason = _why_undefined(metric, arm, shape, where)
@@ -247,10 +269,10 @@ def _why_undefined(metric: Metric, arm: ArmScores, shape: Figure, where: Mapping
         return "the arm was not run"
     if metric.timed and arm.untimed:
         return arm.untimed
-    if arm.trace is None and metric.grain == "probe":
+    if metric.grain == "probe" and arm.unfinished:
         return "the arm did not finish"
     if shape.n_total == 0 and metric.grain == "probe":
-        return f"the model has no measurement {metric.probe}"
+        return f"no measurement {metric.probe} was taken, or the model has none"
     if shape.n_total == 0:
         return f"empty: no row is {', '.join(f'{key} {wanted}' for key, wanted in where.items())}"
     if shape.n_scored == 0:
@@ -289,7 +311,7 @@ def _read(reading: Reading, metric: Metric, units: Sequence[Unit], shape: Figure
 def _units(key: str, metric: Metric, arm: ArmScores, where: Mapping[str, object], seeds: Sequence[int]) -> list[Unit]:
     if metric.grain == "probe":
         probes = [probe for probe in arm.probes if probe.name == metric.probe]
-        return [Unit(_stats(metric, probe), str(i), str(i), False) for i, probe in enumerate(probes)]
+        return [Unit(_stats(metric, probe), str(i), str(i), False, probe.session) for i, probe in enumerate(probes)]
     if metric.grain == "row":
         return _row_units(key, metric, arm, where, seeds)
     units = []
@@ -316,7 +338,7 @@ def _row_units(
             elif _row_matches(row, where):
                 stats = row.stats[key]
                 failed = stats is None and row.status == "error"
-                units.append(Unit(stats, item.id, item.dependence, failed))
+                units.append(Unit(stats, item.id, item.dependence, failed, row.session))
     return units
 
 

@@ -1,64 +1,99 @@
-"""One process working on one run: its folder opened, its arms executed, its rows read back."""
+"""One process working on one run: a new folder or an unfinished one, its arms executed, its rows read back."""
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-
-import yaml
 
 from evalflow.dataset.protocol import Selection
 from evalflow.errors import DataError, ModelError, OutputLostError, StoredRunError
-from evalflow.record import digest
-from evalflow.runner.execute import Progress, execute
+from evalflow.runner.execute import Before, Progress, execute
 from evalflow.runner.instrument import environment
-from evalflow.runner.journal import config_digest, open_run
+from evalflow.runner.journal import Journal, open_run, reopen_run
 from evalflow.runner.plan import Plan, build_plan
-from evalflow.runner.stored_config import from_yaml, to_yaml
+from evalflow.runner.resume import Held, at_work, take_up
+from evalflow.runner.stop import Stop
+from evalflow.runner.stored_config import from_yaml
 from evalflow.runner.stored_run import StoredRun, load_run
 from evalflow.strict_json import misfit
 
 
-def carry_out(plan: Plan, progress: Progress) -> StoredRun:
-    """Execute a plan into a new folder and return what was stored there.
+@dataclass(frozen=True)
+class SweepJob:
+    """The sweep that a run is a job of, and what the sweep gave this one: `{"seed": "1"}`.
+
+    `shared` says that jobs may run at the same time, so that a time is of a shared machine.
+    """
+
+    sweep_id: str
+    swept: Mapping[str, str] = field(default_factory=dict)
+    shared: bool = False
+
+
+def carry_out(plan: Plan, progress: Progress, say: Callable[[str], None], job: SweepJob | None = None) -> Held:
+    """Execute a plan, going on with an unfinished run of it where there is one; what was stored, still held.
+
+    The run's state is `interrupted` where it was stopped in order and something is missing. `say` is told which run is
+    resumed, or why none is.
 
     Raises:
+        ConfigError, BusyError, StoredRunError: the run that the plan names cannot be resumed.
         DataError: an item cannot be stored as it is.
         OutputError: the folder cannot be written.
         OutputLostError: that, after the run was started.
         ModelError: a model tried to end the process.
-        KeyboardInterrupt: the user stopped it; the rows so far are on disk and the run is marked interrupted.
+        KeyboardInterrupt: it was stopped at once; the rows so far are on disk and the run is marked interrupted.
     """
     for item in plan.items:
         wrong = misfit(item)
         if wrong is not None:
             raise DataError(f"dataset {plan.dataset_name}: item {item.id!r}: {wrong}; mend the dataset")
-    config = to_yaml(plan.config)
-    facts = {
-        "resume_key": plan.resume_key(),
-        "part": plan.selection.part,
-        "fingerprints": dict(plan.fingerprints),
-        "config_digest": config_digest(yaml.safe_load(config)),
-        "environment": environment(),
-    }
-    journal = open_run(Path(plan.runner.outputs), plan.name, digest(dict(plan.config)), facts)
-    journal.write_text("config.yaml", config)
-    journal.write_items(plan.items)
+    journal, before = _opened(plan, say, job)
     try:
-        asyncio.run(execute(plan, journal, progress))
+        _executed(plan, journal, before, progress)
+        return Held(load_run(journal.folder), journal.lock)
+    except BaseException as fault:
+        journal.lock.release()
+        if isinstance(fault, StoredRunError):
+            raise OutputLostError(f"after the run: {fault}") from None
+        raise
+
+
+def _executed(plan: Plan, journal: Journal, before: Before, progress: Progress) -> None:
+    stop = Stop(progress.stopping)
+    try:
+        whole = stop.run(execute(plan, journal, before, stop, progress))
     except BaseException as fault:
         with contextlib.suppress(OutputLostError):  # the first fault is the one to tell
             journal.close("interrupted")
         if isinstance(fault, SystemExit):  # raised in a task of a model's own, where no row could catch it
             raise ModelError(f"a model tried to end the process (SystemExit: {fault.code}); mend the model") from None
         raise
-    journal.close("finished")
-    try:
-        return load_run(journal.folder)
-    except StoredRunError as fault:
-        raise OutputLostError(f"after the run: {fault}") from None
+    journal.close("finished" if whole else "interrupted")
+
+
+def _opened(plan: Plan, say: Callable[[str], None], job: SweepJob | None) -> tuple[Journal, Before]:
+    held = take_up(plan, say, job.sweep_id if job else None)
+    if held is not None:
+        journal = reopen_run(held.run.folder, held.run.state, plan.config, environment(), held.lock)
+        return journal, held.before()
+    for run_id in at_work(plan) if job is None else ():
+        say(f"run {run_id} of the same rows is at work in another process; this is a new one")
+    shard = plan.selection.shard
+    facts = {
+        "resume_key": plan.resume_key(),
+        "conditions": plan.conditions(),
+        "part": plan.selection.part,
+        "shard": None if shard is None else {**asdict(shard), "unsharded": plan.selection.unsharded},
+        "fingerprints": dict(plan.fingerprints),
+        "environment": environment(),
+        "sweep_id": job.sweep_id if job else None,
+        "swept": dict(job.swept) if job else {},
+        "shared": job is not None and job.shared,
+    }
+    return open_run(Path(plan.runner.outputs), plan.name, plan.config, plan.items, facts), Before()
 
 
 def stored_plan(run: StoredRun, allow: Sequence[str]) -> Plan:

@@ -7,21 +7,23 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Runner:
-    """Where runs are kept, how long a request may take (s), and when the driver itself counts as saturated.
+    """Where runs are kept, how long things may take (s), and when the driver itself counts as saturated.
 
+    `timeout_s` is for one answer, and for letting a model go; `start_timeout_s` for its start (training included) and
+    for each measurement of it.
     The driver is saturated when the 99th percentile of its event loop's lag exceeds `lag_limit_s`: its time-derived
     figures then measure itself and are unreadable.
     """
 
     outputs: str = "outputs"
     timeout_s: float = 600.0
+    start_timeout_s: float = 3600.0
     lag_limit_s: float = 0.05
     progress: bool = True
 
     def __post_init__(self) -> None:
-        if self.timeout_s <= 0:
-            raise ValueError(f"timeout_s is {self.timeout_s}; give a number above 0")
-        if self.lag_limit_s <= 0:
-            raise ValueError(f"lag_limit_s is {self.lag_limit_s}; give a number above 0")
+        for name in ("timeout_s", "start_timeout_s", "lag_limit_s"):
+            if getattr(self, name) <= 0:
+                raise ValueError(f"{name} is {getattr(self, name)}; give a number above 0")
         if not self.outputs.strip():
             raise ValueError("outputs is empty; name a folder")

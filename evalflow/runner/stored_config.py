@@ -16,6 +16,12 @@ def to_yaml(config: Mapping[str, Any]) -> str:
     return yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True)
 
 
+def as_stored(config: Mapping[str, Any]) -> dict[str, Any]:
+    """A plain config as it is read back."""
+    stored: dict[str, Any] = yaml.safe_load(to_yaml(config))
+    return stored
+
+
 def from_yaml(path: Path) -> dict[str, Any]:
     """The plain config that `to_yaml` wrote.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import glob
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -20,24 +20,40 @@ from evalflow.record import (
     probe_from_json,
     row_from_json,
 )
-from evalflow.runner.journal import ROW_PARTS, ArmTrace, State, config_digest
+from evalflow.runner.journal import ROW_PARTS, State, config_digest
 from evalflow.runner.stored_config import from_yaml
+from evalflow.runner.trace import ArmTrace, Traces
 from evalflow.strict_json import fits, misfit, parse_json
 
 STATE: Mapping[str, Any] = {
     "run_id": str,
     "experiment": str,
     "resume_key": str,
+    "conditions": Mapping[str, Any],
     "part": str | None,
+    "shard": Mapping[str, Any] | None,
     "fingerprints": Mapping[str, str],
-    "config_digest": str,
-    "environment": Mapping[str, Any],
+    "sweep_id": str | None,
+    "swept": Mapping[str, str],
+    "shared": bool,
     "state": State,
     "started": str,
     "finished": str | None,
-    "pid": int,
+    "sessions": tuple[Mapping[str, Any], ...],
 }
 """What run.json must hold beside its schema version, and of which type."""
+SESSION: Mapping[str, Any] = {
+    "session": str,
+    "started": str,
+    "finished": str | None,
+    "state": State,
+    "pid": int,
+    "host": str,
+    "config_digest": str,
+    "environment": Mapping[str, Any],
+}
+"""What each session in it must hold."""
+RUN_ID = re.compile(r"\d{8}-\d{6}-[0-9a-f]{6}")
 
 
 @dataclass(frozen=True)
@@ -49,7 +65,7 @@ class StoredRun:
     items: tuple[Item, ...]
     rows: tuple[Row, ...]
     probes: tuple[Probe, ...]
-    traces: Mapping[str, ArmTrace]
+    traces: Traces
 
     @property
     def run_id(self) -> str:
@@ -66,7 +82,7 @@ def find_run(named: str, outputs: Path = Path("outputs")) -> Path:
     folder = Path(named)
     if folder.is_dir():
         return folder
-    found = [path.parent for path in outputs.glob("*/*/run.json") if path.parent.name == named]
+    found = [path for path in run_folders(outputs) if path.name == named]
     if len(found) != 1:
         raise StoredRunError(f"{named}: {len(found)} runs of that name under {outputs}; give the run's folder")
     return found[0]
@@ -80,14 +96,7 @@ def load_run(folder: Path) -> StoredRun:
     Raises:
         StoredRunError: there is none, or it is of an unknown schema version, damaged or changed since it was run.
     """
-    state = _load_json(folder / "run.json")
-    check_schema(state.get("schema_version"), str(folder / "run.json"))
-    for name, hint in STATE.items():
-        if name not in state or not fits(state[name], hint):
-            said = f"{name} is {state[name]!r:.60}" if name in state else f"it has no {name}"
-            raise StoredRunError(f"{folder / 'run.json'}: not what this evalflow wrote ({said}); restore it")
-    if not re.fullmatch(r"\d{8}-\d{6}-[0-9a-f]{6}", state["run_id"]):
-        raise StoredRunError(f"{folder / 'run.json'}: run_id is {state['run_id']!r:.60}, no id of a run; restore it")
+    state = _load_state(folder / "run.json")
     return StoredRun(
         folder=folder,
         state=state,
@@ -98,26 +107,55 @@ def load_run(folder: Path) -> StoredRun:
     )
 
 
-def unfinished(outputs: Path, experiment: str, resume_key: str) -> tuple[str, ...]:
-    """Ids of the unfinished runs that would give the same rows, oldest first; one still at work is none of them."""
-    found = []
-    for path in sorted((outputs / experiment).glob("*/run.json")):
-        try:
-            state = parse_json(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            continue  # not a run that could be named
-        if not isinstance(state, dict) or state.get("resume_key") != resume_key:
-            continue
-        stopped = state.get("state") == "interrupted" or (state.get("state") == "running" and not _at_work(state))
-        if stopped and isinstance(state.get("run_id"), str):
-            found.append(state["run_id"])
-    return tuple(found)
+def run_folders(outputs: Path, experiment: str = "*") -> list[Path]:
+    """The folders under `outputs` that are called as runs are, oldest first."""
+    within = "*" if experiment == "*" else glob.escape(experiment)
+    found = [path.parent for path in outputs.glob(f"{within}/*/run.json") if RUN_ID.fullmatch(path.parent.name)]
+    return sorted(found, key=lambda folder: folder.name)
+
+
+def peek(folder: Path) -> dict[str, Any] | None:
+    """The content of a run's run.json, without the rest; None where it is none that could be read."""
+    try:
+        return _load_state(folder / "run.json")
+    except StoredRunError:
+        return None
+
+
+def session_ends(sessions: Any) -> list[tuple[str, str | None]]:
+    """Each session and when it ended, of a run.json or a report: one begun since has rows that a report does not know.
+
+    Raises:
+        KeyError, TypeError: they are no sessions.
+    """
+    return [(session["session"], session["finished"]) for session in sessions]
+
+
+def _load_state(path: Path) -> dict[str, Any]:
+    state = _load_json(path)
+    check_schema(state.get("schema_version"), str(path))
+    _check_fields(state, STATE, path)
+    if not state["sessions"]:
+        raise StoredRunError(f"{path}: it has no sessions; restore it")
+    for session in state["sessions"]:
+        _check_fields(session, SESSION, path)
+    if not RUN_ID.fullmatch(state["run_id"]):
+        raise StoredRunError(f"{path}: run_id is {state['run_id']!r:.60}, no id of a run; restore it")
+    return state
+
+
+def _check_fields(found: Mapping[str, Any], wanted: Mapping[str, Any], path: Path) -> None:
+    for name, hint in wanted.items():
+        if name not in found or not fits(found[name], hint):
+            said = f"{name} is {found[name]!r:.60}" if name in found else f"it has no {name}"
+            raise StoredRunError(f"{path}: not what this evalflow wrote ({said}); restore it")
 
 
 def _load_items(folder: Path, state: Mapping[str, Any]) -> tuple[Item, ...]:
     """The items, which like the config must be those that the rows answer."""
     try:
-        same = config_digest(from_yaml(folder / "config.yaml")) == state["config_digest"]
+        known = {session["config_digest"] for session in state["sessions"]}
+        same = config_digest(from_yaml(folder / "config.yaml")) in known
     except (ValueError, TypeError, RecursionError):
         same = False  # what the digest cannot read was never stored
     if not same:
@@ -142,32 +180,15 @@ def _load_rows(path: Path, run_id: str) -> tuple[Row, ...]:
     return tuple(rows.values())
 
 
-def _load_traces(path: Path) -> dict[str, ArmTrace]:
+def _load_traces(path: Path) -> dict[str, tuple[ArmTrace, ...]]:
     try:
-        traces = {name: ArmTrace(**trace) for name, trace in _load_json(path).items()}
-        wrong = next((said for said in map(misfit, traces.values()) if said), None)
+        traces = {name: tuple(ArmTrace(**part) for part in parts) for name, parts in _load_json(path).items()}
+        wrong = next((said for parts in traces.values() for said in map(misfit, parts) if said), None)
     except TypeError as fault:
         wrong = str(fault)
     if wrong is not None:
         raise StoredRunError(f"{path}: not what this evalflow wrote ({wrong}); restore it")
     return traces
-
-
-def _at_work(state: Mapping[str, Any]) -> bool:
-    """Whether the process of a running run is another evalflow that is still there, as far as this system can tell."""
-    pid = state.get("pid")
-    if not isinstance(pid, int) or pid <= 0 or pid == os.getpid() or os.name != "posix":
-        return False
-    try:
-        os.kill(pid, 0)  # asks, and sends nothing
-    except PermissionError:
-        pass  # another user's
-    except (OSError, OverflowError):
-        return False
-    try:
-        return b"evalflow" in Path(f"/proc/{pid}/cmdline").read_bytes()  # a number may have been given again
-    except OSError:
-        return not Path("/proc/self").exists()
 
 
 def _lines(path: Path, cut_off: bool = False) -> Iterator[tuple[str, str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from evalflow.numeric.seed import derive_seed
@@ -27,24 +27,35 @@ class Block:
     steps: Iterable[Step]
 
 
-def walk(planned: PlannedArm, items: Sequence[Item], root_seed: int, salt: str) -> Iterator[Block]:
-    """Every request of an arm, a full pass per seed.
+def walk(
+    planned: PlannedArm, items: Sequence[Item], root_seed: int, salt: str, answered: Container[tuple[int, str]] = ()
+) -> Iterator[Block]:
+    """Every request of an arm, a full pass per seed, but for those `answered` before: (seed, item id).
 
     A cold or isolated arm takes the dataset in its order. A warm one goes group by group, in order of first
     appearance: one call with the group's exact shared prefix, then that group's own items, so that no other group's
-    call comes between. A group of one shares nothing, and to warm it with its own question would flatter it.
+    call comes between; a group of which some are answered is warmed again before the others. A group of one shares
+    nothing, and to warm it with its own question would flatter it.
     The sampling seed depends on the root seed, the item and the arm's seed alone, so no order can change a row.
-    `salt` is the run's own: what an earlier run cached is nothing to this one.
+    `salt` is the session's own: what was cached before is nothing to it.
     """
     for seed in planned.arm.seeds:
         if planned.arm.cache != "warm":
-            yield Block(None, (_step(planned, item, seed, root_seed, salt) for item in items))
+            missing_items = [item for item in items if (seed, item.id) not in answered] if answered else items
+            yield Block(None, _steps(planned, missing_items, seed, root_seed, salt))
             continue
         for members in _groups(items):
             steps = [_step(planned, item, seed, root_seed, salt) for item in members]
+            missing = [step for step in steps if (seed, step.item.id) not in answered]
+            if not missing:
+                continue
             prefix = _shared_prefix([step.request.prompt for step in steps]) if len(steps) > 1 else ""
             once = replace(steps[0].request.decoding, max_tokens=1)
-            yield Block(replace(steps[0].request, prompt=prefix, decoding=once) if prefix else None, steps)
+            yield Block(replace(steps[0].request, prompt=prefix, decoding=once) if prefix else None, missing)
+
+
+def _steps(planned: PlannedArm, items: Iterable[Item], seed: int, root_seed: int, salt: str) -> Iterator[Step]:
+    return (_step(planned, item, seed, root_seed, salt) for item in items)
 
 
 def _step(planned: PlannedArm, item: Item, seed: int, root_seed: int, salt: str) -> Step:

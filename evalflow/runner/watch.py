@@ -30,9 +30,6 @@ class Watch:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        self._count(0)
-        self.wall_s = time.perf_counter() - self._wall
-        self.cpu_s = time.process_time() - self._cpu
         self._ticker.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await self._ticker
@@ -48,14 +45,18 @@ class Watch:
             self._count(-1)
 
     def summary(self) -> dict[str, float | None]:
-        """What was seen; None where there was nothing to see. Lags in s, CPU in ms of the whole process."""
+        """What was seen so far; None where there was nothing to see. Lags in s, CPU in ms of the whole process."""
+        self._count(0)
+        wall_s = time.perf_counter() - self._wall
+        cpu_s = time.process_time() - self._cpu
         return {
             "loop_lag_p99_s": float(np.quantile(self._lags, 0.99)) if self._lags else None,
             "loop_lag_max_s": max(self._lags) if self._lags else None,
-            "cpu_ms_per_request": 1000 * self.cpu_s / self.requests if self.requests else None,
-            "in_flight_mean": self._flight_area / self.wall_s if self.wall_s > 0 else None,
+            "cpu_ms_per_request": 1000 * cpu_s / self.requests if self.requests else None,
+            "in_flight_mean": self._flight_area / wall_s if wall_s > 0 else None,
             "in_flight_max": float(self.in_flight_max),
-            "wall_s": self.wall_s,
+            "requests": float(self.requests),
+            "wall_s": wall_s,
         }
 
     def _count(self, change: int) -> None:

@@ -9,18 +9,18 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from evalflow.errors import TrackingError
 from evalflow.record import Row
 from evalflow.tracking.finished_run import FinishedRun
 from evalflow.tracking.items_table import TABLE, TABLE_TAG, TABLE_TAG_VALUE, items_table
-from evalflow.tracking.key import safe_key, safe_text, short_text
+from evalflow.tracking.key import axis_labels, safe_key, safe_text, short_text
 from evalflow.tracking.note import note
 
 # the others hold or may quote answers; these two do not
@@ -29,7 +29,14 @@ OTHER_FILES = ("junit.xml", "report.html", "console.txt", "rows.jsonl", "scores.
 # a longer one pushes the tag's own name out of sight on the run page; report.json has it whole
 SHORT_HASH = 12
 GIT_TAG = "evalflow.git"
+# an id holds the second and six digits of the config: on two machines there may be two runs of one id
+ORIGIN_TAG = "evalflow.origin"
+PRIVATE_TAG = "evalflow.private"
 PRIVATE = "prompts, answers and targets are left out of this store"
+SOURCE = {"mlflow.source.name": "evalflow", "mlflow.source.type": "LOCAL"}
+
+Status = Literal["FINISHED", "FAILED", "KILLED"]
+"""How MLflow shows that a run ended."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +51,7 @@ class Entry:
     files: tuple[Path, ...]
     start_ms: int
     end_ms: int
-    completed: bool = True
+    status: Status = "FINISHED"
 
     @property
     def identity(self) -> tuple[str | None, ...]:
@@ -82,14 +89,14 @@ def _arm_entry(
 ) -> Entry:
     (name, seed), arm = at, run.report["arms"][at[0]]
     rows = run.rows_of(name, seed)
-    metrics, undefined = _numbers({**arm["figures"], **arm.get("by_seed", {}).get(str(seed), {})})
+    metrics, told = numbers({**arm["figures"], **arm.get("by_seed", {}).get(str(seed), {})})
     texts = {}
-    tags = {**shared, **undefined, "evalflow.role": "arm", "evalflow.arm": name, "evalflow.seed": str(seed)}
+    tags = {**shared, **told, "evalflow.role": "arm", "evalflow.arm": name, "evalflow.seed": str(seed)}
     if arm.get("unavailable"):
         tags["evalflow.unavailable"] = arm["unavailable"]
     if rows:
         items = {item.id: item for item in run.items}
-        texts[TABLE] = items_table(rows, items, private="evalflow.private" in shared)
+        texts[TABLE] = items_table(rows, items, private=PRIVATE_TAG in shared)
         tags[TABLE_TAG] = TABLE_TAG_VALUE
     params = {
         "arm": name,
@@ -98,46 +105,52 @@ def _arm_entry(
         "concurrency": str(arm["conditions"]["concurrency"]),
         **varying,
     }
-    start = _ms(run.report["started"]) + place
+    start = milliseconds(run.report["started"]) + place
     return Entry(
         name=short_text(f"{name} s{seed}{_sweep_suffix(run)}"),
-        tags=_texts(tags),
-        params={safe_key(key): short_text(value) for key, value in {**params, **_swept(run)}.items()},
+        tags=as_tags(tags),
+        params=as_params({**params, **_swept(run)}),
         metrics=metrics,
         texts=texts,
         files=(),
         start_ms=start,
         end_ms=start + round(1000 * seconds_at_work(rows)),
-        completed=not arm.get("unavailable"),
+        status=_arm_status(run, arm, len(rows)),
     )
+
+
+def _arm_status(run: FinishedRun, arm: Mapping[str, Any], n_rows: int) -> Status:
+    if arm.get("unavailable"):
+        return "FAILED"
+    return "KILLED" if run.interrupted and n_rows < run.report["dataset"]["n"] else "FINISHED"
 
 
 def _report_entry(run: FinishedRun, shared: Mapping[str, str], place: int) -> Entry:
     report = run.report
     verdict = str(report["verdict"])
     gates, undecided = _gate_numbers(report["gates"])
-    deltas, undefined = _numbers(_deltas(report["comparisons"]))
-    names = SAFE_FILES if "evalflow.private" in shared else SAFE_FILES + OTHER_FILES
+    deltas, told = numbers(_deltas(report["comparisons"]))
+    names = SAFE_FILES if PRIVATE_TAG in shared else SAFE_FILES + OTHER_FILES
     files = [run.folder / name for name in names]
     tags = {
         **shared,
         **undecided,
-        **undefined,
+        **told,
         "evalflow.role": "report",
         "mlflow.note.content": note(report),
     }
-    start = _ms(report["started"]) + place
+    start = milliseconds(report["started"]) + place
+    status: Status = "FAILED" if verdict == "incomplete" else "FINISHED"
     return Entry(
         name=short_text(f"report: {verdict}{_sweep_suffix(run)}"),
-        tags=_texts(tags),
-        params={safe_key(key): short_text(value) for key, value in _swept(run).items()}
-        | {"dataset": short_text(report["dataset"]["name"])},
+        tags=as_tags(tags),
+        params=as_params({**_swept(run), "dataset": report["dataset"]["name"]}),
         metrics={**gates, **deltas, **_counts(run)},
         texts={},
         files=tuple(path for path in files if path.name in SAFE_FILES or path.exists()),
         start_ms=start,
-        end_ms=max(start, _ms(report["finished"] or report["started"])),
-        completed=verdict != "incomplete",
+        end_ms=max(start, milliseconds(report["finished"] or report["started"])),
+        status="KILLED" if run.interrupted else status,
     )
 
 
@@ -146,34 +159,47 @@ def _shared_tags(run: FinishedRun, private: bool, git: str | None) -> dict[str, 
     return {
         "evalflow.experiment": run.report["experiment"],
         "evalflow.run_id": run.run_id,
+        ORIGIN_TAG: run.origin,
         "evalflow.sweep_id": run.sweep_id or run.run_id,
         "evalflow.verdict": run.report["verdict"],
         "evalflow.schema_version": str(run.report["schema_version"]),
         "evalflow.instrument": str(run.report["instrument"]["hash"])[:SHORT_HASH],
         "evalflow.config_sha": sha256(config).hexdigest()[:SHORT_HASH],
-        "mlflow.source.name": "evalflow",
-        "mlflow.source.type": "LOCAL",
+        **SOURCE,
         **({GIT_TAG: git} if git else {}),
-        **({"evalflow.private": PRIVATE} if private else {}),
+        **({PRIVATE_TAG: PRIVATE} if private else {}),
     }
 
 
-def _texts(tags: Mapping[str, str]) -> dict[str, str]:
+def as_tags(tags: Mapping[str, str]) -> dict[str, str]:
+    """Tags as every store accepts them."""
     return {safe_key(key): safe_text(value) for key, value in tags.items()}
 
 
-def _numbers(figures: Mapping[str, Mapping[str, Any]]) -> tuple[dict[str, float], dict[str, str]]:
-    """Finite values as metrics and the others as tags: one NaN and MLflow's run page does not open."""
+def as_params(params: Mapping[str, str]) -> dict[str, str]:
+    """Params as every store accepts them."""
+    return {safe_key(key): short_text(value) for key, value in params.items()}
+
+
+def numbers(figures: Mapping[str, Mapping[str, Any]]) -> tuple[dict[str, float], dict[str, str]]:
+    """Finite values as metrics, the others as tags: one NaN and MLflow's run page does not open.
+
+    A time that was taken over several sessions is no one measurement, and a tag too.
+    """
     metrics: dict[str, float] = {}
     undefined: dict[str, str] = {}
+    over_sessions: dict[str, str] = {}
     for name, figure in figures.items():
-        value = figure["value"]
-        if value is not None and math.isfinite(value):
-            metrics[safe_key(name)] = _rounded(value)
-        else:
+        value, sessions = figure["value"], figure.get("n_sessions", 1)
+        if value is None or not math.isfinite(value):
             undefined[f"evalflow.undefined.{name}"] = figure.get("reason") or f"the value is {value}"
+        elif sessions > 1:
+            measured = f"{_rounded(value):g} {figure.get('unit', '')}".strip()
+            over_sessions[f"evalflow.over_sessions.{name}"] = f"{measured} over {sessions} sessions"
+        else:
+            metrics[safe_key(name)] = _rounded(value)
     metrics["n/undefined"] = float(len(undefined))
-    return metrics, undefined
+    return metrics, undefined | over_sessions
 
 
 def _rounded(value: float) -> float:
@@ -194,19 +220,24 @@ def _gate_numbers(gates: Mapping[str, Mapping[str, Any]]) -> tuple[dict[str, flo
 
 
 def _deltas(comparisons: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> dict[str, dict[str, Any]]:
-    """Every delta under two levels, its figure first; the figure's group stays only where two would be one.
+    named: dict[str, dict[str, Any]] = {}
+    for name, figures in comparisons.items():
+        for figure, key in delta_names(name, figures).items():
+            delta = figures[figure]
+            taken = {"reason": delta.get("reason"), "n_sessions": delta.get("n_sessions", 1)}
+            named[key] = {"value": delta["delta"], **taken}
+    return named
+
+
+def delta_names(comparison: str, figures: Iterable[str]) -> dict[str, str]:
+    """Figure -> the name of its delta: two levels, the figure first, whose group stays only where two would be one.
 
     A third level makes a chart section of its own, and a chart's title shows only the beginning.
     """
-    named: dict[str, dict[str, Any]] = {}
-    for name, figures in comparisons.items():
-        plain = Counter(_without_group(figure) for figure in figures)
-        for figure, delta in figures.items():
-            short = _without_group(figure)
-            shown = short if plain[short] == 1 else figure
-            value = {"value": delta["delta"], "reason": delta.get("reason")}
-            named[f"delta/{shown.replace('/', '.')} {name}"] = value
-    return named
+    listed = list(figures)
+    plain = Counter(_without_group(figure) for figure in listed)
+    shown = {figure: figure if plain[_without_group(figure)] > 1 else _without_group(figure) for figure in listed}
+    return {figure: f"delta/{text.replace('/', '.')} {comparison}" for figure, text in shown.items()}
 
 
 def _without_group(figure: str) -> str:
@@ -249,7 +280,8 @@ def _swept(run: FinishedRun) -> dict[str, str]:
 
 
 def _sweep_suffix(run: FinishedRun) -> str:
-    return "".join(f" {key.rsplit('.', 1)[-1]}={value}" for key, value in run.swept.items())
+    labels = axis_labels(run.swept)
+    return "".join(f" {labels[key]}={value}" for key, value in run.swept.items())
 
 
 def seconds_at_work(rows: Sequence[Row]) -> float:
@@ -263,7 +295,8 @@ def seconds_at_work(rows: Sequence[Row]) -> float:
     return total
 
 
-def _ms(moment: str) -> int:
+def milliseconds(moment: str) -> int:
+    """An ISO moment in milliseconds since the epoch."""
     return round(1000 * datetime.fromisoformat(moment).timestamp())
 
 

@@ -30,6 +30,16 @@ class FinishedRun:
         """The run's own id, which the store's runs carry as a tag."""
         return str(self.report["run_id"])
 
+    @property
+    def origin(self) -> str:
+        """The session that began it, which no other run has."""
+        return str(self.report["sessions"][0]["session"])
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether its last session was stopped, or died, before its end."""
+        return bool(self.report["sessions"][-1]["state"] != "finished")
+
     def rows_of(self, arm: str, seed: int) -> list[Row]:
         """The rows of one pass, in the order in which they are given."""
         return [row for row in self.rows if row.arm == arm and row.seed == seed]

@@ -1,4 +1,4 @@
-"""Logging a finished run to MLflow: flat runs, one per arm and seed, and one for the report.
+"""Logging a finished run to MLflow: flat runs, one per arm and seed, one for the report; and one for a whole sweep.
 
 A run is logged after its results are on disk, so the store can be lost without losing anything else.
 """
@@ -6,6 +6,8 @@ A run is logged after its results are on disk, so the store can be lost without 
 from __future__ import annotations
 
 import json
+import os
+import platform
 import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,11 +17,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalflow.errors import TrackingError
-from evalflow.tracking.entry import GIT_TAG, Entry, entries, identity
+from evalflow.record import digest
+from evalflow.tracking.entry import GIT_TAG, ORIGIN_TAG, PRIVATE_TAG, Entry, entries, identity
 from evalflow.tracking.finished_run import FinishedRun, Logged
+from evalflow.tracking.finished_sweep import FinishedSweep
 from evalflow.tracking.key import safe_key, short_text
 from evalflow.tracking.store import Store, opened, store_at
-from evalflow.tracking.view import VIEW_TAG, view_link, view_state
+from evalflow.tracking.sweep_entry import sweep_entry
+from evalflow.tracking.view import VIEW_TAG, sweep_view_state, view_link, view_state
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -31,6 +36,8 @@ PAGE = 1000
 KILLED_AFTER_S = 3600.0
 # when logging began (s since the epoch), on runs not yet ended; their start time is the evaluation's
 BEGUN_TAG = "evalflow.logging_begun"
+# which process does it, as (a digest of) its machine's name and its number there
+BY_TAG = "evalflow.logging_by"
 
 
 @dataclass(frozen=True)
@@ -61,17 +68,50 @@ class MLflow:
         git = _git_commit()
         with opened(store) as client:
             logged = entries(run, self.private, git)
-            experiment_id = _experiment(client, store, self.experiment or str(run.report["experiment"]))
-            _end_killed(client, experiment_id, alone=store.database is not None)
-            old = _stored(client, experiment_id, run.run_id)
-            with _claimed(client, experiment_id, logged, old) as run_ids:
-                for entry, run_id in zip(logged, run_ids, strict=True):
-                    _fill(client, client.get_run(run_id), entry, run.report["dataset"])
-                    status = "FINISHED" if entry.completed else "FAILED"
-                    client.set_terminated(run_id, status, end_time=entry.end_ms)
-                    client.delete_tag(run_id, BEGUN_TAG)
+            experiment_id = self._experiment(client, store, str(run.report["experiment"]))
+            old = _stored(client, experiment_id, f"tags.`evalflow.run_id` = '{run.run_id}'", run.origin)
+            run_ids = _written(client, experiment_id, logged, old, run.report["dataset"])
             client.set_experiment_tag(experiment_id, VIEW_TAG, view_state(logged, run.report))
         return Logged(view_link(store.page, experiment_id), tuple(run_ids), self._shown_by(store, outputs))
+
+    def log_sweep(self, sweep: FinishedSweep, outputs: Path) -> Logged:
+        """Log a sweep as one run beside those of its jobs, which are logged by themselves. Again is as with `log`.
+
+        Raises:
+            TrackingError: the store cannot be used, or the experiment was deleted there.
+        """
+        store = store_at(self.uri, outputs)
+        git = _git_commit()
+        with opened(store) as client:
+            entry = sweep_entry(sweep, self.private, git)
+            experiment_id = self._experiment(client, store, str(sweep.summary["experiment"]))
+            condition = f"tags.`evalflow.sweep_id` = '{sweep.sweep_id}' AND tags.`evalflow.role` = 'sweep'"
+            old = _stored(client, experiment_id, condition, sweep.origin)
+            run_ids = _written(client, experiment_id, [entry], old)
+            client.set_experiment_tag(experiment_id, VIEW_TAG, sweep_view_state(entry, sweep.summary))
+        return Logged(view_link(store.page, experiment_id), tuple(run_ids), self._shown_by(store, outputs))
+
+    def recover(self, outputs: Path, experiment: str) -> None:
+        """End the runs of an experiment that a process was killed over while it logged them.
+
+        What is not there, store or experiment, is not made.
+
+        Raises:
+            TrackingError: the store cannot be used.
+        """
+        store = store_at(self.uri, outputs)
+        if store.missing:
+            return
+        with opened(store) as client:
+            found = client.get_experiment_by_name(self.experiment or experiment)
+            if found is not None and found.lifecycle_stage == "active":
+                _end_killed(client, str(found.experiment_id), alone=store.database is not None)
+
+    def _experiment(self, client: MlflowClient, store: Store, name: str) -> str:
+        """The id of the experiment to log to, where nothing that a killed process began is left running."""
+        experiment_id = _experiment_id(client, store, self.experiment or name)
+        _end_killed(client, experiment_id, alone=store.database is not None)
+        return experiment_id
 
     def _shown_by(self, store: Store, outputs: Path) -> str | None:
         if store.page is not None:
@@ -91,7 +131,7 @@ def _git_commit() -> str | None:
     return done.stdout.strip() or None
 
 
-def _experiment(client: MlflowClient, store: Store, name: str) -> str:
+def _experiment_id(client: MlflowClient, store: Store, name: str) -> str:
     """The id of the experiment, made on first use.
 
     Raises:
@@ -125,22 +165,66 @@ def _search(client: MlflowClient, experiment_id: str, condition: str) -> Iterato
 def _end_killed(client: MlflowClient, experiment_id: str, alone: bool) -> None:
     """End the runs that a killed process left RUNNING.
 
-    `alone` (the lock covers every writer): all of them. On a server another machine may be writing just now,
-    so there a run counts as killed when its logging began over an hour ago.
+    `alone` (the lock covers every writer): all of them. On a server another process may be writing just now, so
+    there a run counts as killed when its process is gone from this machine, or its logging began over an hour ago.
     """
     for run in list(_search(client, experiment_id, "attributes.status = 'RUNNING'")):
         begun = run.data.tags.get(BEGUN_TAG)
-        if begun is not None and (alone or time.time() - float(begun) > KILLED_AFTER_S):
+        if begun is None:
+            continue
+        if alone or _is_gone(run.data.tags.get(BY_TAG, "")) or time.time() - float(begun) > KILLED_AFTER_S:
             client.set_terminated(run.info.run_id, "KILLED")
 
 
-def _stored(client: MlflowClient, experiment_id: str, run_id: str) -> dict[tuple[str | None, ...], Run]:
-    """What the store already has of this run, by (role, arm, seed); a second of a kind is deleted."""
+def _writer() -> str:
+    """This process, as other processes of the machine can know it; the machine's name stays here."""
+    return f"{_machine()}:{os.getpid()}"
+
+
+def _machine() -> str:
+    return digest(platform.node())[:12]
+
+
+def _is_gone(writer: str) -> bool:
+    """Whether a writer was a process of this machine that has ended."""
+    machine, _, pid = writer.partition(":")
+    if machine != _machine() or not pid.isdecimal():
+        return False
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return True
+    except (OSError, OverflowError):
+        return False  # somebody else's, or no process
+    return False
+
+
+def _stored(client: MlflowClient, experiment_id: str, condition: str, origin: str) -> dict[tuple[str | None, ...], Run]:
+    """What the store already has of this origin, by (role, arm, seed); a second of a kind is deleted."""
     found: dict[tuple[str | None, ...], Run] = {}
-    for run in list(_search(client, experiment_id, f"tags.`evalflow.run_id` = '{run_id}'")):
+    for run in list(_search(client, experiment_id, condition)):
+        if run.data.tags.get(ORIGIN_TAG, origin) != origin:
+            continue
         if found.setdefault(identity(run.data.tags), run) is not run:
             client.delete_run(run.info.run_id)
     return found
+
+
+def _written(
+    client: MlflowClient,
+    experiment_id: str,
+    logged: Sequence[Entry],
+    old: Mapping[tuple[str | None, ...], Run],
+    dataset: Mapping[str, Any] | None = None,
+) -> list[str]:
+    """Write every entry into an MLflow run of its own; their ids."""
+    with _claimed(client, experiment_id, logged, old) as run_ids:
+        for entry, run_id in zip(logged, run_ids, strict=True):
+            _fill(client, client.get_run(run_id), entry, dataset)
+            client.set_terminated(run_id, entry.status, end_time=entry.end_ms)
+            for tag in (BEGUN_TAG, BY_TAG):
+                client.delete_tag(run_id, tag)
+    return run_ids
 
 
 @contextmanager
@@ -166,35 +250,34 @@ def _claimed(
 
 
 def _claim(client: MlflowClient, experiment_id: str, entry: Entry, old: Run | None) -> str:
-    begun = str(round(time.time()))
+    begun = {BEGUN_TAG: str(round(time.time())), BY_TAG: _writer()}
     if old is not None and _continues(old, entry):
         run_id = str(old.info.run_id)
-        client.set_tag(run_id, BEGUN_TAG, begun)
+        for tag, value in begun.items():
+            client.set_tag(run_id, tag, value)
         client.update_run(run_id, status="RUNNING", name=entry.name)
         return run_id
     if old is not None:
         client.delete_run(old.info.run_id)
     # the tags go in at once, so that a run killed right here is still found and ended
-    tags = {**entry.tags, BEGUN_TAG: begun}
+    tags = {**entry.tags, **begun}
     created = client.create_run(experiment_id, start_time=entry.start_ms, tags=tags, run_name=entry.name)
     return str(created.info.run_id)
 
 
 def _continues(old: Run, entry: Entry) -> bool:
-    """Whether a stored run holds nothing that the entry has not.
+    """Whether a stored run holds nothing that the entry has not and that would stay.
 
     MLflow can neither drop a metric nor change a param, so a number that is no longer so would stay.
     """
-    tags = {key for key in old.data.tags if key.startswith("evalflow.")} - {BEGUN_TAG, GIT_TAG}
     return (
         set(old.data.metrics) <= set(entry.metrics)
         and old.data.params.items() <= entry.params.items()
-        and tags <= set(entry.tags)
-        and old.data.tags.get("evalflow.private") == entry.tags.get("evalflow.private")
+        and old.data.tags.get(PRIVATE_TAG) == entry.tags.get(PRIVATE_TAG)
     )
 
 
-def _fill(client: MlflowClient, run: Run, entry: Entry, dataset: Mapping[str, Any]) -> None:
+def _fill(client: MlflowClient, run: Run, entry: Entry, dataset: Mapping[str, Any] | None) -> None:
     """Everything of an entry: one batch, the dataset, the files. What the run already holds is not sent."""
     from mlflow.entities import Metric, Param, RunTag
 
@@ -207,7 +290,10 @@ def _fill(client: MlflowClient, run: Run, entry: Entry, dataset: Mapping[str, An
         # the commit stays that of the first logging: later ones only say it again, from wherever they are
         tags=[RunTag(key, value) for key, value in entry.tags.items() if key != GIT_TAG and has.tags.get(key) != value],
     )
-    if not run.inputs.dataset_inputs:
+    for key in has.tags:
+        if key.startswith("evalflow.") and key not in {*entry.tags, GIT_TAG, BEGUN_TAG, BY_TAG}:
+            client.delete_tag(run_id, key)  # said of an earlier logging, and no longer so
+    if dataset is not None and not run.inputs.dataset_inputs:
         client.log_inputs(run_id, [_dataset_input(dataset)])
     for name, text in entry.texts.items():
         client.log_text(run_id, text, name)

@@ -13,6 +13,8 @@ from evalflow.tracking.key import safe_text
 LONGEST_NOTE = 7500
 LONGEST_CELL = 400
 NAMED = 3
+# MLflow sets the columns of a table without a space between them
+GAP = "&nbsp; | "
 # these read better as a bare number
 PLAIN_UNITS = ("", "share")
 ENDS = {"value": "", "lower": " (low end)", "upper": " (high end)"}
@@ -27,12 +29,13 @@ def note(report: Mapping[str, Any]) -> str:
         *(["", *(f"- {escape(reason)}" for reason in report["reasons"])] if report["reasons"] else []),
         "",
         *_gate_table(gates),
-        *_section("Rows that decided, worst first", _deciding_rows(gates)),
-        *_section("Comparisons", _comparison_table(comparisons)),
-        *_section("Figures", _figure_table(arms)),
-        *_section("What this does not show", [f"- {escape(limit)}" for limit in report["limits"]]),
+        *section("Rows that decided, worst first", _deciding_rows(gates)),
+        *section("Comparisons", _comparison_table(comparisons)),
+        *section("Figures", _figure_table(arms)),
+        *section("Notes", [f"- {escape(told)}" for told in report["notes"]]),
+        *section("What this does not show", [f"- {escape(limit)}" for limit in report["limits"]]),
     ]
-    return _fitted(lines)
+    return "\n".join(fitted(lines, "report.json"))
 
 
 def escape(value: object) -> str:
@@ -40,7 +43,9 @@ def escape(value: object) -> str:
     text = " ".join(safe_text(str(value)).split())
     if len(text) > LONGEST_CELL:
         text = text[:LONGEST_CELL] + "…"
-    return re.sub(r"[|`*~\[\]!\\#]|(?<!\w)_|_(?!\w)", lambda found: f"&#{ord(found[0])};", html.escape(text))
+    return re.sub(
+        r"[|`*~\[\]!\\#]|(?<!\w)_|_(?!\w)", lambda found: f"&#{ord(found[0])};", html.escape(text, quote=False)
+    )
 
 
 def number(value: float | None) -> str:
@@ -61,13 +66,15 @@ def _misses(gates: Mapping[str, Mapping[str, Any]]) -> str:
     return f": {', '.join(missed[:NAMED])}{more}" if missed else ""
 
 
-def _section(title: str, lines: Sequence[str]) -> list[str]:
+def section(title: str, lines: Sequence[str]) -> list[str]:
+    """Lines under a title of their own; nothing where there are none."""
     return ["", f"**{title}**", "", *lines] if lines else []
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    lines = [f"| {' | '.join(row)} |" for row in rows]
-    return [f"| {' | '.join(head)} |", "|" + " --- |" * len(head), *lines] if lines else []
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """A Markdown table of escaped cells; nothing where there are no rows."""
+    lines = [f"| {GAP.join(row)} |" for row in rows]
+    return [f"| {GAP.join(head)} |", "|" + " --- |" * len(head), *lines] if lines else []
 
 
 def _gate_table(gates: Mapping[str, Mapping[str, Any]]) -> list[str]:
@@ -85,7 +92,7 @@ def _gate_table(gates: Mapping[str, Mapping[str, Any]]) -> list[str]:
         ]
         for name, gate in missed_first
     )
-    return _table(["gate", "outcome", "figure", "of", "value", "wanted", "n", "reason"], rows)
+    return table(["gate", "outcome", "figure", "of", "value", "wanted", "n", "reason"], rows)
 
 
 def _outcome(gate: Mapping[str, Any]) -> str:
@@ -121,7 +128,7 @@ def _comparison_table(comparisons: Mapping[str, Mapping[str, Mapping[str, Any]]]
         [
             escape(name),
             escape(figure),
-            f"{number(delta['delta'])} {_interval(delta)}".strip(),
+            f"{number(delta['delta'])} {interval(delta)}".strip(),
             number(delta.get("p_adjusted")),
             str(delta.get("n_pairs", "–")),
             escape(delta.get("words") or delta.get("reason") or ""),
@@ -129,13 +136,13 @@ def _comparison_table(comparisons: Mapping[str, Mapping[str, Mapping[str, Any]]]
         for name, figures in comparisons.items()
         for figure, delta in figures.items()
     )
-    return _table(["comparison", "figure", "delta", "p adjusted", "pairs", "in words"], rows)
+    return table(["comparison", "figure", "delta", "p adjusted", "pairs", "in words"], rows)
 
 
 def _figure_table(arms: Mapping[str, Mapping[str, Any]]) -> list[str]:
     figures = list(dict.fromkeys(name for arm in arms.values() for name in arm["figures"]))
     rows = ([escape(figure), *(_figure(arm["figures"].get(figure)) for arm in arms.values())] for figure in figures)
-    return _table(["figure", *(escape(name) for name in arms)], rows)
+    return table(["figure", *(escape(name) for name in arms)], rows)
 
 
 def _figure(figure: Mapping[str, Any] | None) -> str:
@@ -144,22 +151,35 @@ def _figure(figure: Mapping[str, Any] | None) -> str:
     if figure["value"] is None:
         return f"undefined: {escape(figure['reason'])}"
     unit = "" if figure["unit"] in PLAIN_UNITS else escape(figure["unit"])
-    parts = [number(figure["value"]), unit, _interval(figure)]
-    return " ".join(part for part in [*parts, f"n={figure['n_scored']}"] if part)
+    parts = [number(figure["value"]), unit, interval(figure), f"n={figure['n_scored']}", _over_sessions(figure)]
+    return " ".join(part for part in parts if part)
 
 
-def _interval(of: Mapping[str, Any]) -> str:
+def _over_sessions(of: Mapping[str, Any]) -> str:
+    sessions = of.get("n_sessions", 1)
+    return f"over {sessions} sessions" if sessions > 1 else ""
+
+
+def interval(of: Mapping[str, Any]) -> str:
+    """The ends of an interval in brackets, or nothing."""
     if of.get("low") is None or of.get("high") is None:
         return ""
     return f"({number(of['low'])} to {number(of['high'])})"
 
 
-def _fitted(lines: Sequence[str]) -> str:
+def fitted(lines: Sequence[str], whole: str, longest: int = LONGEST_NOTE) -> list[str]:
+    """The lines that fit in `longest` characters; the last one says how many do not, and that `whole` has them."""
+    if sum(len(line) + 1 for line in lines) <= longest:
+        return list(lines)
     kept: list[str] = []
-    used = 0
-    for place, line in enumerate(lines):
+    used = len(_left_out(len(lines), whole)) + 2
+    for line in lines:
         used += len(line) + 1
-        if used > LONGEST_NOTE:
-            return "\n".join([*kept, "", f"… {len(lines) - place} more lines: see report.json"])
+        if used > longest:
+            break
         kept.append(line)
-    return "\n".join(kept)
+    return [*kept, "", _left_out(len(lines) - len(kept), whole)]
+
+
+def _left_out(count: int, whole: str) -> str:
+    return f"… {count} more lines: see {whole}"

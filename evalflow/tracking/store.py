@@ -56,6 +56,18 @@ class Store:
         return Path(self.uri.removeprefix(SQLITE)) if self.uri.startswith(SQLITE) else None
 
     @property
+    def missing(self) -> bool:
+        """Whether a store of files is not there, where opening it would make one."""
+        parts = urlsplit(self.uri)
+        path = Path(parts.path) if parts.scheme in ("", "file") else self.database
+        try:
+            return path is not None and path.stat().st_size == 0
+        except (FileNotFoundError, NotADirectoryError):
+            return True
+        except OSError:
+            return False  # opening it says why
+
+    @property
     def is_server(self) -> bool:
         """Whether this is an MLflow server (http)."""
         return self.uri.startswith(("http://", "https://"))

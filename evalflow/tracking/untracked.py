@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evalflow.tracking.finished_run import FinishedRun
+from evalflow.tracking.finished_sweep import FinishedSweep
 
 
 @dataclass(frozen=True)
@@ -15,3 +16,7 @@ class Untracked:
     def log(self, run: FinishedRun, outputs: Path) -> None:
         """Log nothing."""
         del run, outputs
+
+    def log_sweep(self, sweep: FinishedSweep, outputs: Path) -> None:
+        """Log nothing."""
+        del sweep, outputs

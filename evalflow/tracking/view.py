@@ -12,6 +12,8 @@ from typing import Any
 
 from evalflow.tracking.entry import Entry
 from evalflow.tracking.key import safe_key
+from evalflow.tracking.sweep_entry import grid_keys
+from evalflow.tracking.sweep_note import ranked
 
 VIEW_KEY = "evalflow"
 VIEW_TAG = f"mlflow.sharedViewState.{VIEW_KEY}"
@@ -20,17 +22,33 @@ UI_ADDRESS = "http://127.0.0.1:5000"
 MOST_METRICS = 12
 MOST_PARAMS = 12
 FIRST_COLUMNS = ("attributes.`Run Name`", "runDateAndNestInfo")
+SWEPT = "sweep."
+COUNTS = ("n/jobs_failed", "n/jobs_incomplete", "n/gates_failed", "n/gates_unreadable")
 PREFIXES = ("quality/", "n/gates_failed", "n/gates_unreadable", "delta/", "gate/")
 
 
 def view_state(entries: Sequence[Entry], report: Mapping[str, Any]) -> str:
     """The columns for these entries: what tells runs apart, what was decided on, then the other quality."""
-    params = dict.fromkeys(key for entry in entries for key in entry.params)
+    params = list(dict.fromkeys(key for entry in entries for key in entry.params))
     metrics = dict.fromkeys(key for entry in entries for key in entry.metrics)
     wanted = [key for key in dict.fromkeys([*_decisive(report), *_by_prefix(metrics)]) if key in metrics]
-    # the name already says arm and seed, so the numbers come first
-    widths = {f"metrics.`{key}`": _width(key) for key in wanted[:MOST_METRICS]}
-    widths |= {f"params.`{key}`": _width(key) for key in list(params)[:MOST_PARAMS]}
+    return _state(wanted, params)
+
+
+def sweep_view_state(entry: Entry, summary: Mapping[str, Any]) -> str:
+    """The columns after a sweep: what was decided on in its jobs, how many jobs and gates missed, what was swept."""
+    keys = list(dict.fromkeys(safe_key(key) for key in grid_keys(ranked(summary["grid"]))))
+    telling = [key for key in keys if key.startswith(("quality/", "delta/"))][: MOST_METRICS - len(COUNTS)]
+    return _state(list(dict.fromkeys([*telling, *COUNTS, *keys])), [*entry.params, "arm", "seed"])
+
+
+def _state(metrics: Sequence[str], params: Sequence[str]) -> str:
+    # the name already says arm and seed, so the numbers come first; for swept values it has seldom room
+    swept = [key for key in params if key.startswith(SWEPT)][:MOST_PARAMS]
+    others = [key for key in params if not key.startswith(SWEPT)][: MOST_PARAMS - len(swept)]
+    widths = {f"params.`{key}`": _width(key) for key in swept}
+    widths |= {f"metrics.`{key}`": _width(key) for key in metrics[:MOST_METRICS]}
+    widths |= {f"params.`{key}`": _width(key) for key in others}
     return json.dumps(
         {
             "selectedColumns": list(widths),

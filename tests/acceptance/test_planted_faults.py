@@ -35,6 +35,7 @@ HEALTHY = {
 }
 """The shipped default set, as conf/gate/healthy.yaml has it (the last test compares)."""
 FLOOR = {"floor": {"figure": "quality/exact", "floor": 0.5}}
+FAST = {"figure": "lat/e2e_s/p50", "ceiling": 1000.0}
 PAIR = {"pair": {"reference": "one", "candidate": "two", "figures": ["quality/exact"]}}
 SAMPLED = {"decoding": {"temperature": 1.0}, "seeds": [0, 1, 2, 3, 4]}
 
@@ -325,13 +326,27 @@ def wait_for_rows(process: subprocess.Popen[str], home: Path, n: int) -> Path:
     raise AssertionError(f"no rows: {process.communicate()}")
 
 
-@pytest.mark.parametrize(("stop", "code", "state"), [("SIGINT", 130, "interrupted"), ("SIGKILL", -9, "running")])
-def test_a_run_that_is_stopped_keeps_its_rows_and_is_left_alone(
-    cli: Cli, experiment: Experiment, home: Path, stop: str, code: int, state: str
+STOPPED = "evalflow: stopping, "
+FINISHING = f"{STOPPED}finishing what is in flight; Ctrl-C again stops at once"
+KEPT = "what was answered is on disk"
+
+
+@pytest.mark.parametrize(
+    ("signals", "code", "state", "said"),
+    [
+        (["SIGTERM"], 130, "interrupted", [f"{STOPPED}cancelling what is in flight", f"{KEPT}, and the same command"]),
+        (["SIGINT", "SIGINT"], 130, "interrupted", [FINISHING, KEPT]),
+        (["SIGKILL"], -9, "running", []),
+    ],
+)
+def test_a_run_that_is_stopped_keeps_its_rows_and_is_gone_on_with(
+    cli: Cli, experiment: Experiment, home: Path, signals: list[str], code: int, state: str, said: list[str]
 ) -> None:
-    """Ctrl-C ends in 130 and one line, a kill in nothing said; rows stay, and the next start names the run."""
-    model = {"_target_": SCRIPTED, "otherwise": "right", "delays": dict.fromkeys("cdef", 60.0)}
-    words = [*experiment(model=model, gates=FLOOR), "runner.progress=false"]
+    """However it ended: its rows stay, it scores as incomplete, and the same command asks what is missing alone."""
+    gates = {**FLOOR, "fast": {**FAST, "report_only": True}, "any": {**FAST, "allow_sessions": True}}
+    metrics = {**EXACT, **E2E}
+    model = {"_target_": SCRIPTED, "otherwise": "right", "delays": dict.fromkeys("cdef", 60.0), "calls": "calls"}
+    words = [*experiment(model=model, gates=gates, metrics=metrics), "runner.progress=false"]
     process = subprocess.Popen(
         [sys.executable, "-m", "evalflow", *words],
         cwd=home,
@@ -341,28 +356,56 @@ def test_a_run_that_is_stopped_keeps_its_rows_and_is_left_alone(
         text=True,
     )
     folder = wait_for_rows(process, home, 2)
-    process.send_signal(getattr(signal, stop))
+    for number in signals:
+        process.send_signal(getattr(signal, number))
+        time.sleep(0.5)  # two signals of one number at once would be one
     out, err = process.communicate(timeout=30)
-    assert process.returncode == code, err
-    if stop == "SIGINT":
-        assert err == "evalflow: interrupted; what was answered is on disk\n"
-    assert "Verdict" not in out
+    lines = err.splitlines()
+    assert (process.returncode, len(lines)) == (code, len(said)), err
+    assert all(part in line for part, line in zip(said, lines, strict=True)), err
+    assert ("Verdict: incomplete (exit code 3)" in out) == (folder / "report.json").exists() == (signals == ["SIGTERM"])
     assert [row["item_id"] for row in rows_of(folder)] == ["a", "b"]
     assert json.loads((folder / "run.json").read_text(encoding="utf-8"))["state"] == state
-    assert not (folder / "report.json").exists()
-    before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    words = [*experiment(model={**model, "delays": {}}, gates=FLOOR), "runner.progress=false"]
-    ran = cli(*words)  # how long an answer takes is not in the resume key
-    assert ran.code == 0
-    assert f"run {folder.name} of the same rows is unfinished; it is left alone, and a new run starts" in ran.out
-    assert ran.folder != folder
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
     again = cli("score", str(folder), "--allow", "tests")
     again = replace(again, folder=folder)
     ended(again, "incomplete", 3)
     assert again.report["reasons"] == ["arm one did not finish: it has 2 of 6 rows"]
-    assert (again.report["finished"] is None) == (stop == "SIGKILL")
+    assert (again.report["finished"] is None) == (state == "running")
     assert again.report["gates"]["floor"]["outcome"] == "unreadable"
+
+    words = [*experiment(model={**model, "delays": {}}, gates=gates, metrics=metrics), "runner.progress=false"]
+    ran = cli(*words)  # how long an answer takes is not in the resume key
+    assert ran.out.splitlines()[0] == f"resuming run {folder.name}: 2 of 6 rows are there"
+    assert ran.folder == folder
+    ended(ran, "pass", 0)
+    assert [row["item_id"] for row in ran.rows] == list("abcdef")
+    asked = [json.loads(line)[0] for line in (home / "calls").read_text(encoding="utf-8").splitlines()]
+    assert sorted(asked) == ["a", "b", "c", *"cdef"]  # c was in flight
+    assert outcomes(ran) == {"floor": "pass", "fast": "unreadable", "any": "pass"}
+    assert ran.report["gates"]["fast"]["reason"] == "taken in 2 sessions (allow_sessions reads it)"
+    assert figure(ran, "lat/e2e_s/p50")["n_sessions"] == 2
+    assert figure(ran, "quality/exact")["n_sessions"] == 1
+    assert "note: its rows come from 2 sessions: times over more than one are marked" in ran.out
+    assert cli(*words).folder != folder  # a finished run is never taken for a new one
+
+
+def test_a_driver_that_nobody_heard_of_leaves_times_unread_for_good(cli: Cli, lab: Lab) -> None:
+    """Where a session was killed before it noted how late it was, no later session can make its times readable."""
+    gates = {**FLOOR, "fast": {**FAST, "allow_sessions": True}}
+    ran = lab(gates=gates, metrics={**EXACT, **E2E})
+    ended(ran, "pass", 0)
+    assert ran.folder is not None
+    (ran.folder / "arms.json").write_text("{}", encoding="utf-8")
+    state = json.loads((ran.folder / "run.json").read_text(encoding="utf-8"))
+    (ran.folder / "run.json").write_text(json.dumps({**state, "state": "running"}), encoding="utf-8")
+    path = ran.folder / "rows.jsonl"
+    path.write_text("".join(path.read_text(encoding="utf-8").splitlines(keepends=True)[:4]), encoding="utf-8")
+    again = lab(gates=gates, metrics={**EXACT, **E2E})
+    assert again.folder == ran.folder
+    ended(again, "unreadable", 2)
+    assert outcomes(again) == {"floor": "pass", "fast": "unreadable"}
+    assert again.report["gates"]["fast"]["reason"] == "the driver's own lag is not known"
 
 
 @pytest.mark.parametrize(

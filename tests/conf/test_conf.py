@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pydoc
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +86,15 @@ def test_an_option_builds_as_it_stands(name: str) -> None:
         built = Builder(("evalflow",), faults).build(shown, "it")
         assert sorted(fault.where for fault in faults.found) == wanted
         assert (built is None) == bool(wanted)
+
+
+@pytest.mark.parametrize("name", [name for name in PARTS if name.startswith("metric/")])
+def test_a_metric_of_time_says_that_it_is_one(name: str) -> None:
+    """Seconds and what is per second are marked over several sessions; shares, spreads and sizes have none."""
+    (node,) = nodes(name).values()
+    metric = pydoc.locate(node["_target_"])
+    assert metric.clocked is (metric.measured_in in ("s", "tokens/s"))  # type: ignore[union-attr]
+    assert metric.clocked or not metric.timed  # type: ignore[union-attr]
 
 
 def test_no_file_uses_a_key_that_yaml_reads_as_a_boolean() -> None:

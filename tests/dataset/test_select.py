@@ -8,7 +8,7 @@ import pytest
 
 from evalflow.dataset.protocol import Shard, collect, matches, select
 from evalflow.errors import DataError
-from evalflow.record import Item
+from evalflow.record import Item, fingerprints
 
 ITEMS = tuple(Item(f"i{n}", "p", kind="even" if n % 2 == 0 else "odd", cluster=f"c{n // 2}") for n in range(10))
 
@@ -69,6 +69,23 @@ def test_where_comes_first_then_the_shard_then_the_limit():
     chosen = select(ITEMS, {"kind": "odd"}, Shard(1, 2), 1)
     assert ids(chosen.items) == ["i3"]  # odd: 1 3 5 7 9, second shard: 3 7, limit: 3
     assert chosen.part == "where {'kind': 'odd'}, shard 1 of 2, smoke run: limit 1"
+
+
+@pytest.mark.parametrize("limit", [None, 1])
+@pytest.mark.parametrize("where", [{}, {"kind": "odd"}])
+def test_a_shard_knows_the_whole_that_it_is_of(where, limit):
+    """Every shard carries the fingerprints of all that match: put together, shards can be held against them."""
+    whole = fingerprints(select(ITEMS, where, None, None).items)
+    for index in range(3):
+        chosen = select(ITEMS, where, Shard(index, 3), limit)
+        assert (chosen.shard, chosen.unsharded) == (Shard(index, 3), whole)
+        assert fingerprints(chosen.items) != whole
+
+
+def test_what_is_no_shard_is_of_no_whole():
+    """A choice or a limit alone has neither."""
+    chosen = select(ITEMS, {"kind": "odd"}, None, 2)
+    assert (chosen.shard, chosen.unsharded) == (None, None)
 
 
 @pytest.mark.parametrize(

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from evalflow.record import Row, RowError
 from evalflow.report.build import build_report
-from evalflow.runner.journal import ArmTrace
 from evalflow.runner.judge import judge
 from evalflow.runner.plan import Plan, build_plan
 from evalflow.runner.score import Scores, score
 from evalflow.runner.stored_run import StoredRun
+from evalflow.runner.trace import ArmTrace, Traces
 
 RUN_ID = "20261129-101112-abcdef"
 ITEMS = (
@@ -49,10 +49,36 @@ SAID = {
     ("new", 1): "rrwr",
     ("bad", 0): "wwww",
 }
-TRACES = {
-    "base": ArmTrace(1, "2026-11-29T10:11:13+00:00", {"saturated": False, "loop_lag_p99_s": 0.001}, {"batch": 2.0}),
-    "new": ArmTrace(2, "2026-11-29T10:11:14+00:00", {"saturated": False, "loop_lag_p99_s": None}),
-    "bad": ArmTrace(3, "2026-11-29T10:11:15+00:00"),
+ENVIRONMENT = {"python": "3"}
+SESSIONS = (
+    {
+        "session": "s1",
+        "started": "2026-11-29T10:11:12+00:00",
+        "finished": "2026-11-29T10:11:40+00:00",
+        "state": "interrupted",
+        "environment": ENVIRONMENT,
+    },
+    {
+        "session": "s2",
+        "started": "2026-11-29T10:11:50+00:00",
+        "finished": "2026-11-29T10:12:00+00:00",
+        "state": "finished",
+        "environment": ENVIRONMENT,
+    },
+)
+"""The first was stopped before it came to the last arm."""
+
+
+def trace(session: str, order: int, second: int, **known: Any) -> ArmTrace:
+    """An arm's account of one session, begun at 10:11 and `second` s, ended a second later."""
+    begun, ended = (f"2026-11-29T10:11:{s}+00:00" for s in (second, second + 1))
+    return ArmTrace(session, order, begun, 1, **{"ended": ended, **known})
+
+
+TRACES: Traces = {
+    "base": (trace("s1", 1, 13, driver={"saturated": False, "loop_lag_p99_s": 0.001}, facts={"batch": 2.0}),),
+    "new": (trace("s1", 2, 14, driver={"saturated": False, "loop_lag_p99_s": None}),),
+    "bad": (trace("s2", 3, 51),),
 }
 
 
@@ -75,13 +101,15 @@ def plan_of(folder: Path, items: Iterable[Mapping[str, Any]] = ITEMS, **parts: A
     return build_plan({**config, **parts})
 
 
-def rows_of(plan: Plan, said: Mapping[tuple[str, int], str] = SAID) -> tuple[Row, ...]:
-    """A row for each letter; `-` stands for a row that is not there."""
+def rows_of(
+    plan: Plan, said: Mapping[tuple[str, int], str] = SAID, later: Collection[str] = ("bad",)
+) -> tuple[Row, ...]:
+    """A row for each letter; `-` stands for a row that is not there. Arms and items in `later` were asked in s2."""
     answers = {"r": "right", "w": "wrong", "e": None}
     return tuple(
         Row(
             run_id=RUN_ID,
-            session="s2" if arm == "bad" else "s1",
+            session="s2" if {arm, item.id} & set(later) else "s1",
             arm=arm,
             seed=seed,
             item_id=item.id,
@@ -102,21 +130,33 @@ def rows_of(plan: Plan, said: Mapping[tuple[str, int], str] = SAID) -> tuple[Row
 def made(
     folder: Path,
     said: Mapping[tuple[str, int], str] = SAID,
-    traces: Mapping[str, ArmTrace] = TRACES,
+    traces: Traces = TRACES,
+    sessions: Sequence[Mapping[str, Any]] = SESSIONS,
+    later: Collection[str] = ("bad",),
+    shared: bool = False,
     **parts: Any,
 ) -> tuple[dict[str, Any], Scores]:
     """The report of the run, and its scores."""
     plan = plan_of(folder, **parts)
     state = {"run_id": RUN_ID, "started": "2026-11-29T10:11:12+00:00", "finished": "2026-11-29T10:12:00+00:00"}
-    rows = rows_of(plan, said)
-    run = StoredRun(folder, {**state, "environment": {"python": "3"}}, plan.items, rows, (), traces)
+    rows = rows_of(plan, said, later)
+    run = StoredRun(folder, {**state, "sessions": sessions, "shared": shared}, plan.items, rows, (), traces)
     scores = score(plan, run.rows, run.probes, run.traces)
     return build_report(run, scores, judge(scores)), scores
 
 
 def bare(**changes: Any) -> dict[str, Any]:
     """A report with one arm, one figure and one passed gate, for what only prints it."""
-    figure = {"value": 0.75, "unit": "share", "low": 0.5, "high": 0.9, "n_total": 60, "n_scored": 60, "reason": None}
+    figure = {
+        "value": 0.75,
+        "unit": "share",
+        "low": 0.5,
+        "high": 0.9,
+        "n_total": 60,
+        "n_scored": 60,
+        "reason": None,
+        "n_sessions": 1,
+    }
     return {
         "experiment": "four",
         "run_id": RUN_ID,

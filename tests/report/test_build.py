@@ -17,11 +17,12 @@ from evalflow.metric.protocol import Answer
 from evalflow.record import RowError
 from evalflow.report.build import errors_of, schema, scores_text, to_text
 from tests.conftest import Lab
-from tests.report.by_hand import ARMS, GATES, ITEMS, RUN_ID, SAID, TRACES, made
+from tests.report.by_hand import ARMS, ENVIRONMENT, GATES, ITEMS, RUN_ID, SAID, SESSIONS, TRACES, made, trace
 
 SOUND = ["base", "new", "bad"]
 DECIDED = {**GATES, **{name: {**GATES[name], "coverage": 0.75} for name in ("base_floor", "gain")}}
 """The gates, two of which read base although a quarter of it is an error."""
+SEVERAL = "its rows come from 2 sessions: times over more than one are marked"
 
 
 def valid(report: dict[str, Any]) -> list[str]:
@@ -46,10 +47,54 @@ def test_what_the_run_was(report: dict[str, Any]):
     """Run, experiment, times, sessions, dataset and limits are the run's own."""
     assert (report["schema_version"], report["run_id"], report["experiment"]) == (1, RUN_ID, "four")
     assert (report["started"], report["finished"]) == ("2026-11-29T10:11:12+00:00", "2026-11-29T10:12:00+00:00")
-    assert report["sessions"] == ["s1", "s2"]
+    first, second = report["sessions"]
+    assert (first["session"], first["state"], first["n_rows"]) == ("s1", "interrupted", 12)
+    assert (first["started"], first["finished"]) == ("2026-11-29T10:11:12+00:00", "2026-11-29T10:11:40+00:00")
+    assert (second["session"], second["state"], second["n_rows"]) == ("s2", "finished", 4)
+    assert report["instrument"]["environment"] == ENVIRONMENT
+    assert report["notes"] == [SEVERAL]
     assert (report["dataset"]["name"], report["dataset"]["n"], report["part"]) == ("questions", 4, None)
     assert report["limits"] == ["four questions show little"]
     assert report["coverage"] == {"n_planned": 16, "n_rows": 16, "n_error": 1}
+
+
+def test_a_session_that_gave_no_row_is_listed_and_counts_for_nothing(tmp_path: Path):
+    """One that was stopped at once is told with 0 rows; it makes of one session's times no two, and has no machine."""
+    idle = {**SESSIONS[0], "session": "s0", "environment": {"python": "2"}}
+    whole = {**SAID, ("bad", 0): ""}
+    report = made(tmp_path, whole, sessions=(idle, *SESSIONS))[0]
+    assert [(one["session"], one["n_rows"]) for one in report["sessions"]] == [("s0", 0), ("s1", 12), ("s2", 0)]
+    assert (report["notes"], report["instrument"]["environment"]) == ([], ENVIRONMENT)
+    assert valid(report) == []
+
+
+def test_sessions_in_different_environments_are_all_in_the_instrument(tmp_path: Path):
+    """None of the two is the run's; both are listed, the run says so, and its hash is neither's."""
+    moved = {"python": "3.1"}
+    report = made(tmp_path, sessions=(SESSIONS[0], {**SESSIONS[1], "environment": moved}))[0]
+    assert report["instrument"]["environment"] == {"sessions": [ENVIRONMENT, moved]}
+    assert report["notes"] == [SEVERAL, "its sessions ran in different environments, which the instrument lists"]
+    hashes = {report["instrument"]["latency_hash"]}
+    for place in ENVIRONMENT, moved:
+        alike = tuple({**session, "environment": place} for session in SESSIONS)
+        hashes.add(made(tmp_path, sessions=alike)[0]["instrument"]["latency_hash"])
+    assert len(hashes) == 3
+    assert valid(report) == []
+
+
+def test_a_run_of_a_shared_machine_says_so(tmp_path: Path):
+    """Jobs of its sweep may have run beside it: whoever reads its times must know."""
+    report = made(tmp_path, shared=True)[0]
+    assert report["notes"][1:] == ["jobs of its sweep may have run at the same time: its times are of a shared machine"]
+    assert valid(report) == []
+
+
+@pytest.mark.parametrize(("later", "told"), [(("bad", "d"), True), (("bad",), False)])
+def test_an_arm_that_was_asked_at_two_levels_says_so(tmp_path: Path, later: tuple[str, ...], told: bool):
+    """Base was asked at 1, then at 4, if its last item came then; a session that gave it no row has no say."""
+    again = replace(trace("s2", 1, 52), concurrency=4)
+    report = made(tmp_path, traces={**TRACES, "base": (*TRACES["base"], again)}, later=later)[0]
+    assert report["notes"] == [SEVERAL, *["arm base was asked at concurrency 1, then 4"] * told]
 
 
 def test_figures_by_hand(report: dict[str, Any]):
@@ -75,7 +120,7 @@ def test_undefined_figures_are_null_with_a_reason(report: dict[str, Any]):
     assert (base["lat/ttft_s/p50"]["value"], base["lat/ttft_s/p50"]["n_excluded"]) == (None, 3)
     assert base["lat/ttft_s/p50"]["reason"] == "nothing scored (1 errors, 3 excluded)"
     assert base["stability/seed_sd"]["reason"] == "one seed"
-    assert base["mem/param_bytes"]["reason"] == "the model has no measurement memory"
+    assert base["mem/param_bytes"]["reason"] == "no measurement memory was taken, or the model has none"
 
 
 def test_figures_by_kind_and_by_seed(report: dict[str, Any]):
@@ -187,13 +232,13 @@ def _missing(folder: Path) -> dict[str, Any]:
 
 
 def _unavailable(folder: Path) -> dict[str, Any]:
-    traces = {**TRACES, "new": replace(TRACES["new"], unavailable="no such device")}
+    traces = {**TRACES, "new": (trace("s1", 2, 14, unavailable="no such device"),)}
     said = {key: letters for key, letters in SAID.items() if key[0] != "new"}
     return made(folder, said, traces)[0]
 
 
 def _optional(folder: Path) -> dict[str, Any]:
-    traces = {**TRACES, "new": replace(TRACES["new"], unavailable="no such device")}
+    traces = {**TRACES, "new": (trace("s1", 2, 14, unavailable="no such device"),)}
     said = {key: letters for key, letters in SAID.items() if key[0] != "new"}
     arms = {**ARMS, "new": {**ARMS["new"], "optional": True}}
     return made(folder, said, traces, arms=arms, gates={"n": GATES["new_floor"], "b": GATES["control"]})[0]
@@ -208,7 +253,7 @@ def _smoke(folder: Path) -> dict[str, Any]:
 
 
 def _saturated(folder: Path) -> dict[str, Any]:
-    traces = {name: replace(trace, driver={"saturated": True}) for name, trace in TRACES.items()}
+    traces = {name: (replace(parts[0], driver={"saturated": True}),) for name, parts in TRACES.items()}
     gates = {"t": {"figure": "lat/ttft_s/p50", "arm": "new", "ceiling": 9.0}}
     return made(folder, traces=traces, gates=gates)[0]
 
@@ -218,13 +263,13 @@ def _passing(folder: Path) -> dict[str, Any]:
 
 
 def _untraced(folder: Path) -> dict[str, Any]:
-    traces = {name: trace for name, trace in TRACES.items() if name != "new"}
+    traces = {name: parts for name, parts in TRACES.items() if name != "new"}
     return made(folder, traces=traces, gates={"n": GATES["new_floor"]})[0]
 
 
 def _killed(folder: Path) -> dict[str, Any]:
     """Killed in its last arm: neither an end nor that arm's trace."""
-    traces = {name: trace for name, trace in TRACES.items() if name != "bad"}
+    traces = {name: parts for name, parts in TRACES.items() if name != "bad"}
     report = made(folder, {**SAID, ("bad", 0): "ww--"}, traces, gates={"n": GATES["new_floor"]})[0]
     return {**report, "finished": None}
 
@@ -274,9 +319,10 @@ def test_a_saturated_driver_has_no_times(tmp_path: Path):
 def _set(path: str, value: Any) -> Any:
     def change(report: dict[str, Any]) -> None:
         *parents, last = path.split(" ")
+        node: Any = report
         for parent in parents:
-            report = report[parent]
-        report[last] = value
+            node = node[int(parent) if isinstance(node, list) else parent]
+        node[last] = value
 
     return change
 
@@ -298,6 +344,11 @@ def _set(path: str, value: Any) -> Any:
         _set("arms base errors", [{"kind": "x", "message": "y", "count": 0}]),
         _set("arms base errors", None),
         _set("finished", 5),
+        _set("sessions", []),
+        _set("sessions", ["s1"]),
+        _set("sessions 0 n_rows", -1),
+        _set("sessions 0 state", "done"),
+        _set("arms base figures quality/exact n_sessions", 0),
         _set("gates base_floor outcome", "failed"),
         _set("gates first_token reason", None),  # unreadable without a reason
         _set("comparisons new_vs_base quality/exact conclusion", "equal"),

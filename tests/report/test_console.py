@@ -34,6 +34,7 @@ def figure(value: float | None, **changes: Any) -> dict[str, Any]:
         "high": None,
         "n_total": 60,
         "n_scored": 60,
+        "n_sessions": 1,
         "reason": None if value is not None else "one seed",
         **changes,
     }
@@ -244,6 +245,8 @@ def test_numbers_by_hand(value: float, text: str):
         (figure(0.75), "0.750 n=60"),
         (figure(0.75, low=0.625, high=0.875), "0.750 [0.625, 0.875] n=60"),
         (figure(0.75, n_total=62), "0.750 n=60 (2 missing)"),
+        (figure(0.75, n_sessions=2), "0.750 n=60 (2 sessions)"),
+        (figure(0.75, n_total=62, n_sessions=3), "0.750 n=60 (2 missing, 3 sessions)"),
         (figure(0.0, low=0.0, high=0.125), "0 [0, 0.125] n=60"),
         (figure(0.0125, unit="s", low=0.01, high=0.25), "12.500 ms [10, 250] n=60"),
         (figure(102_400.0, unit="bytes"), "102,400 n=60"),

@@ -6,13 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from evalflow.errors import ConfigError, StoredRunError
+from evalflow.errors import StoredRunError
 from evalflow.runner.build import Faults
 from evalflow.runner.compose import Composed, compose_config
 from evalflow.runner.experiments import experiments, shipped_folder
 from evalflow.runner.origin import origin
 from evalflow.runner.stored_config import from_yaml, to_yaml
-from evalflow.runner.sweep import expand_sweep
 
 
 def compose(*overrides: str) -> Composed:
@@ -107,24 +106,6 @@ def test_a_damaged_config_is_refused_by_name(tmp_path: Path, text: str | None) -
         path.write_bytes(text.encode("utf-8", "surrogatepass"))
     with pytest.raises(StoredRunError, match=r"config\.yaml: .*restore it"):
         from_yaml(path)
-
-
-def test_a_sweep_is_every_combination() -> None:
-    """The last swept key varies fastest; ranges count; unswept overrides ride along."""
-    assert expand_sweep(["a=1,2", "b=x", "c=range(0,2)"]) == [
-        ("a=1", "b=x", "c=0"),
-        ("a=1", "b=x", "c=1"),
-        ("a=2", "b=x", "c=0"),
-        ("a=2", "b=x", "c=1"),
-    ]
-    assert expand_sweep(["+arm@arms.x=cold,warm"]) == [("+arm@arms.x=cold",), ("+arm@arms.x=warm",)]
-    assert expand_sweep([]) == [()]
-
-
-def test_a_sweep_of_nonsense_is_refused_before_any_job() -> None:
-    """One override that cannot be parsed stops the whole sweep."""
-    with pytest.raises(ConfigError, match="override name=a=b: it is not of the form key=value"):
-        expand_sweep(["seed=1,2", "name=a=b"])
 
 
 def test_experiments_are_listed_with_their_first_comment(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -15,8 +15,11 @@ from evalflow.dataset.protocol import Selection
 from evalflow.errors import DataError, ExitCode, ModelError, OutputLostError
 from evalflow.model.protocol import Model
 from evalflow.record import Completion, Item, Request, Row, Times
+from evalflow.runner import stop
+from evalflow.runner.plan import Plan
 from evalflow.runner.session import carry_out
 from evalflow.runner.stored_run import StoredRun
+from evalflow.runner.trace import ArmTrace
 from tests.conftest import ITEMS, plan_of
 
 pytestmark = pytest.mark.usefixtures("home")
@@ -32,18 +35,41 @@ class Listener:
     """Remembers what it was told."""
 
     def __init__(self) -> None:
-        self.arms: list[tuple[str, int]] = []
+        self.arms: list[tuple[str, int, int]] = []
         self.rows: list[str] = []
+        self.stops: list[bool] = []
 
-    def arm(self, name: str, total: int) -> None:
-        self.arms.append((name, total))
+    def arm(self, name: str, total: int, done: int) -> None:
+        self.arms.append((name, total, done))
 
     def row(self, row: Row) -> None:
         self.rows.append(f"{row.arm}/{row.seed}/{row.item_id}")
 
+    def stopping(self, finishing: bool) -> None:
+        self.stops.append(finishing)
+
+
+def carried(plan: Plan, listener: Listener | None = None) -> StoredRun:
+    """What a plan gave, in one session of its own."""
+    said: list[str] = []
+    held = carry_out(plan, listener or Listener(), said.append)
+    held.lock.release()
+    assert said == []
+    return held.run
+
 
 def run(listener: Listener | None = None, **parts: Any) -> StoredRun:
-    return carry_out(plan_of(**parts), listener or Listener())
+    return carried(plan_of(**parts), listener)
+
+
+def trace(stored: StoredRun, arm: str = "one") -> ArmTrace:
+    """The arm's account of the only session."""
+    (only,) = stored.traces[arm]
+    return only
+
+
+def limits(**seconds: float) -> dict[str, Any]:
+    return {"_target_": "evalflow.runner.settings.Runner", **seconds}
 
 
 def statuses(stored: StoredRun) -> dict[str, str]:
@@ -57,8 +83,10 @@ def test_every_arm_seed_and_item_has_one_row_in_order() -> None:
     expected = ["two/5/a", "two/5/b", "two/4/a", "two/4/b", "one/0/a", "one/0/b"]
     assert [f"{row.arm}/{row.seed}/{row.item_id}" for row in stored.rows] == expected
     assert listener.rows == expected
-    assert listener.arms == [("two", 4), ("one", 2)]
-    assert {name: trace.order for name, trace in stored.traces.items()} == {"two": 0, "one": 1}
+    assert listener.arms == [("two", 4, 0), ("one", 2, 0)]
+    assert {name: trace(stored, name).order for name in stored.traces} == {"two": 0, "one": 1}
+    assert {row.session for row in stored.rows} == {trace(stored).session}
+    assert all(trace(stored, name).ended for name in stored.traces)
 
 
 def test_a_row_carries_its_items_groupings_and_the_seed_that_was_sent() -> None:
@@ -104,8 +132,9 @@ def test_garbage_from_a_model_gives_an_error_row_and_the_run_goes_on(kind: str) 
 
 def test_a_request_that_hangs_is_given_up() -> None:
     """After `timeout_s` it is an error row; the others of the arm were not held up."""
-    runner = {"_target_": "evalflow.runner.settings.Runner", "timeout_s": 0.05}
-    stored = run(model=stand_in("Hanging", hangs=["c"]), arms={"one": {"concurrency": 2}}, runner=runner)
+    stored = run(
+        model=stand_in("Hanging", hangs=["c"]), arms={"one": {"concurrency": 2}}, runner=limits(timeout_s=0.05)
+    )
     assert statuses(stored) == {name: "error" if name == "c" else "ok" for name in "abcdef"}
     error = next(row.error for row in stored.rows if row.item_id == "c")
     assert error is not None
@@ -117,19 +146,20 @@ def test_an_arm_that_cannot_start_is_noted_and_the_next_one_runs(error: str, sai
     """Its rows do not exist; the reason does."""
     stored = run(arms={"bad": {"model": stand_in("Unstartable", error=error)}, "good": {}})
     assert {row.arm for row in stored.rows} == {"good"}
-    assert stored.traces["bad"].unavailable == said
-    assert stored.traces["good"].unavailable is None
+    assert trace(stored, "bad").unavailable == said
+    assert trace(stored, "good").unavailable is None
+    assert stored.state["state"] == "finished"  # it came to its end, without that arm
 
 
 def test_a_measurement_that_breaks_costs_its_arm_alone() -> None:
     """An arm whose measuring fails is unavailable with that reason, and the next one runs."""
     arms = {"bad": {"model": stand_in("Measured", fails=True)}, "good": {"model": stand_in("Measured")}}
     stored = run(arms=arms, metrics=BYTES)
-    assert stored.traces["bad"].unavailable == "measuring memory: the measurement broke"
+    assert trace(stored, "bad").unavailable == "measuring memory: the measurement broke"
     assert {row.arm for row in stored.rows} == {"good"}
-    assert [(probe.arm, probe.name, probe.values) for probe in stored.probes] == [
-        ("good", "memory", {"param_bytes": 12.0})
-    ]
+    (probe,) = stored.probes
+    assert (probe.arm, probe.name, probe.values) == ("good", "memory", {"param_bytes": 12.0})
+    assert probe.session == trace(stored, "good").session
 
 
 def test_nothing_is_measured_that_no_metric_reads() -> None:
@@ -143,7 +173,8 @@ def test_no_more_is_in_flight_than_the_arm_allows() -> None:
     """Concurrency 3 has three requests in flight at most, and at some time three."""
     model = {"_target_": SCRIPTED, "otherwise": "x", "delay_s": 0.01}
     stored = run(model=model, arms={"one": {"concurrency": 3}, "two": {"concurrency": 1}})
-    assert {name: trace.driver["in_flight_max"] for name, trace in stored.traces.items()} == {"one": 3.0, "two": 1.0}
+    assert {name: trace(stored, name).driver["in_flight_max"] for name in stored.traces} == {"one": 3.0, "two": 1.0}
+    assert {name: trace(stored, name).concurrency for name in stored.traces} == {"one": 3, "two": 1}
 
 
 @pytest.mark.parametrize("breaks", [False, True])
@@ -152,14 +183,13 @@ def test_a_warm_call_leaves_no_row(breaks: bool) -> None:
     groups = {"a": "p", "b": "q", "c": "p"}
     items = [{"id": i, "input": f"page {g} asks {i}", "target": "right", "prefix_group": g} for i, g in groups.items()]
     stored = run(items=items, model=stand_in("Warmed", breaks=breaks), arms={"one": {"cache": "warm"}})
-    trace = stored.traces["one"]
-    assert trace.facts["prompts"] == [
+    assert trace(stored).facts["prompts"] == [
         "page p asks ",
         "page p asks a",
         "page p asks c",
         "page q asks b",
     ]
-    assert (trace.driver["warm_calls"], trace.driver["warm_errors"]) == (1, 1 if breaks else 0)
+    assert (trace(stored).driver["warm_calls"], trace(stored).driver["warm_errors"]) == (1, 1 if breaks else 0)
     assert [row.item_id for row in stored.rows] == ["a", "c", "b"]
 
 
@@ -238,8 +268,8 @@ def test_whatever_an_answer_raises_is_its_rows_error(what: str, kind: str, concu
 def test_whatever_a_model_raises_costs_its_arm_alone(at: str, where: str, what: str) -> None:
     """Starting and measuring make the arm unavailable; its facts and its closing cost nothing. The next one runs."""
     stored = run(arms={"bad": {"model": hostile(at=at, what=what)}, "good": {}}, metrics=BYTES)
-    trace = stored.traces["bad"]
-    said = trace.unavailable if where == "unavailable" else trace.facts[where]
+    bad = trace(stored, "bad")
+    said = bad.unavailable if where == "unavailable" else bad.facts[where]
     assert said is not None and {"exit": "SystemExit", "cancel": "CancelledError", "mute": "MuteError"}[what] in said
     assert {row.arm for row in stored.rows} == ({"good"} if where == "unavailable" else {"bad", "good"})
 
@@ -248,14 +278,14 @@ def test_a_warm_call_that_exits_is_counted() -> None:
     """It is as any warm call that failed."""
     items = [{"id": i, "input": f"page asks {i}", "target": "right", "prefix_group": "p"} for i in "ab"]
     stored = run(items=items, model=hostile(at="warm"), arms={"one": {"cache": "warm"}})
-    assert stored.traces["one"].driver["warm_errors"] == 1
+    assert trace(stored).driver["warm_errors"] == 1
     assert statuses(stored) == {"a": "ok", "b": "ok"}
 
 
 def test_a_measurement_that_is_no_number_costs_its_arm() -> None:
     """It could not be read back."""
     stored = run(arms={"bad": {"model": hostile(at="text")}, "good": {}}, metrics=BYTES)
-    assert "not numbers by name" in (stored.traces["bad"].unavailable or "")
+    assert "not numbers by name" in (trace(stored, "bad").unavailable or "")
     assert {row.arm for row in stored.rows} == {"good"}
 
 
@@ -266,6 +296,122 @@ def test_a_model_that_exits_in_a_task_of_its_own_ends_the_run_with_our_code() ->
     assert refused.value.exit_code == ExitCode.INCOMPLETE
     (state,) = Path("outputs").glob("case/*/run.json")
     assert '"state": "interrupted"' in state.read_text(encoding="utf-8")
+
+
+@dataclass(frozen=True)
+class Sticky(Model):
+    """Never ends in the method `at`, asked politely or not: `how` is by waiting, by swallowing, or in a thread."""
+
+    at: str = "complete"
+    how: str = "wait"
+
+    def identity(self) -> Mapping[str, Any]:
+        return {"model": "sticky"}
+
+    async def _stick(self, at: str) -> None:
+        if at != self.at:
+            return
+        if self.how == "thread":
+            await asyncio.to_thread(time.sleep, 0.5)
+        while True:
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                if self.how != "swallow":
+                    raise
+
+    async def start(self) -> None:
+        await self._stick("start")
+
+    async def complete(self, request: Request) -> Completion:
+        if request.decoding.max_tokens == 1:
+            await self._stick("warm")
+        if request.item_id == "b":
+            await self._stick("complete")
+        return Completion("right", "stop")
+
+    async def measure(self, probe: str) -> Any:
+        await self._stick("measure")
+
+    async def close(self) -> None:
+        await self._stick("close")
+
+
+@pytest.mark.parametrize("how", ["wait", "swallow", "thread"])
+@pytest.mark.parametrize(
+    ("at", "said"),
+    [
+        ("start", "it did not start within 0.05 s (runner.start_timeout_s)"),
+        ("measure", "measuring memory: no end within 0.05 s (runner.start_timeout_s)"),
+        ("complete", None),
+        ("close", "no end within 0.05 s"),
+    ],
+)
+def test_a_model_that_does_not_end_costs_what_it_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch, at: str, said: str | None, how: str
+) -> None:
+    """Whatever it does when cancelled: a start or measurement costs its arm, an answer its row; all else runs."""
+    monkeypatch.setattr(stop, "GRACE_S", 0.05)
+    stored = run(
+        items=ITEMS[:3],
+        arms={"bad": {"model": {"_target_": "tests.runner.test_execute.Sticky", "at": at, "how": how}}, "good": {}},
+        metrics=BYTES,
+        runner=limits(timeout_s=0.05, start_timeout_s=0.05),
+    )
+    bad, rows = trace(stored, "bad"), {row.item_id: row for row in stored.rows if row.arm == "bad"}
+    assert [row.item_id for row in stored.rows if row.arm == "good"] == ["a", "b", "c"]
+    if at in ("start", "measure"):
+        assert (bad.unavailable, rows) == (said, {})
+        return
+    assert bad.unavailable is None
+    assert [row.error.kind for row in rows.values() if row.error] == (["timeout"] if at == "complete" else [])
+    assert bad.facts.get("close_failed") == (said if at == "close" else None)
+    assert len(rows) == 3
+
+
+@pytest.mark.parametrize("how", ["wait", "swallow"])
+def test_a_warm_call_that_does_not_end_is_counted(monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+    """It is as any warm call that failed, and the group's items are asked."""
+    monkeypatch.setattr(stop, "GRACE_S", 0.05)
+    items = [{"id": i, "input": f"page asks {i}", "target": "right", "prefix_group": "p"} for i in "ac"]
+    model = {"_target_": "tests.runner.test_execute.StickyWarm", "at": "warm", "how": how}
+    stored = run(items=items, model=model, arms={"one": {"cache": "warm"}}, runner=limits(timeout_s=0.05))
+    assert (trace(stored).driver["warm_calls"], trace(stored).driver["warm_errors"]) == (1, 1)
+    assert statuses(stored) == {"a": "ok", "c": "ok"}
+
+
+@dataclass(frozen=True)
+class StickyWarm(Sticky):
+    """One that can be warmed."""
+
+    regimes: ClassVar[tuple[str, ...]] = ("cold", "warm")
+
+
+@dataclass(frozen=True)
+class Hogging(Model):
+    """Answers item `a` at once, and then holds the event loop over item `b`."""
+
+    answered: asyncio.Event = field(default_factory=asyncio.Event, init=False, compare=False)
+
+    def identity(self) -> Mapping[str, Any]:
+        return {"model": "hogging"}
+
+    async def complete(self, request: Request) -> Completion:
+        if request.item_id == "a":
+            self.answered.set()
+        else:
+            await self.answered.wait()
+            time.sleep(0.3)
+        return Completion("right", "stop")
+
+
+def test_an_answer_ends_when_the_model_gave_it() -> None:
+    """Not when the loop, which another answer held, came round to it."""
+    model = {"_target_": "tests.runner.test_execute.Hogging"}
+    stored = run(items=ITEMS[:2], model=model, arms={"one": {"concurrency": 2}})
+    (a,) = [row for row in stored.rows if row.item_id == "a"]
+    assert a.times.sent is not None and a.times.end is not None
+    assert a.times.end - a.times.sent < 0.2
 
 
 @dataclass(frozen=True)
@@ -316,10 +462,10 @@ def test_an_item_that_could_not_be_read_back_is_refused_before_anything_starts(i
     odd = replace(plan, selection=Selection((item,), None))
     if item.fields:
         with pytest.raises(TypeError):
-            carry_out(odd, Listener())
+            carried(odd)
     else:
         with pytest.raises(DataError, match=r"dataset .*: item 'a': (prompt is 5|kind is None); mend the dataset"):
-            carry_out(odd, Listener())
+            carried(odd)
         assert not Path("outputs").exists()
 
 
@@ -359,7 +505,7 @@ def test_an_output_folder_that_vanishes_is_one_sentence(monkeypatch: pytest.Monk
     from evalflow.errors import OutputError
     from evalflow.runner.journal import Journal
 
-    def full(self: Journal, row: Row) -> None:
+    def full(self: Journal, row: Row) -> bool:
         raise OutputError(f"{self.folder}: cannot be written (No space left on device); give another")
 
     monkeypatch.setattr(Journal, "append", full)

@@ -168,15 +168,17 @@ def test_a_run_leaves_the_current_folder_and_no_litter(cli: Cli, experiment: Exp
     assert cli(*words, "-m", "seed=1,2").code == 0
     assert Path.cwd() == home
     assert {path.name for path in home.iterdir()} - before == {"outputs"}
-    assert not [path for path in home.rglob("*") if path.name in (".hydra", "multirun", "multirun.yaml", ".sweeps")]
+    assert not [path for path in home.rglob("*") if path.name in (".hydra", "multirun", "multirun.yaml")]
+    assert [path.relative_to(home).as_posix() for path in home.rglob(".sweeps")] == ["outputs/.sweeps"]
 
 
 def test_a_run_holds_its_own_files_alone(cli: Cli, experiment: Experiment) -> None:
     """A run's folder has what evalflow wrote, and nothing of Hydra's."""
     ran = cli(*experiment(gates=GATE))
     assert ran.folder is not None
-    known = {"run.json", "config.yaml", "items.jsonl", "rows.jsonl", "probes.jsonl", "arms.json"}
-    assert {path.name for path in ran.folder.iterdir()} == known | {"report.json", "scores.jsonl", "junit.xml"}
+    known = {"run.json", "config.yaml", "items.jsonl", "rows.jsonl", "probes.jsonl", "arms.json", ".lock"}
+    written = {"report.json", "scores.jsonl", "junit.xml", "tracking.json"}
+    assert {path.name for path in ran.folder.iterdir()} == known | written
 
 
 def test_a_users_folder_adds_an_experiment(cli: Cli, experiment: Experiment) -> None:

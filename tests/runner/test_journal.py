@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -15,33 +12,35 @@ from typing import Any
 import pytest
 
 from evalflow.errors import ExitCode, OutputError, OutputLostError, StoredRunError
-from evalflow.record import Item, Probe, Row, RowError, Times, fingerprints
-from evalflow.runner.journal import ArmTrace, Journal, check_writable, config_digest, open_run
-from evalflow.runner.stored_config import to_yaml
-from evalflow.runner.stored_run import find_run, load_run, unfinished
+from evalflow.record import Item, Probe, Row, RowError, Times, digest, fingerprints, to_json
+from evalflow.runner.journal import Journal, check_writable, config_digest, open_run, reopen_run, write_run
+from evalflow.runner.lock import hold, is_held
+from evalflow.runner.stored_config import from_yaml, to_yaml
+from evalflow.runner.stored_run import StoredRun, find_run, load_run, peek, run_folders
+from evalflow.runner.trace import ArmTrace
+from evalflow.whole_file import replace_text
 
 ONE = (Item("a", "p", "t", "k", "c", "g", {"x": [1]}), Item("b", "p"))
 CONFIG: dict[str, Any] = {"dataset": {"path": "x"}, "seed": 1, "arms": {"one": {}}, "gates": {"g": {"floor": 0.5}}}
 
 
-def opened(
-    outputs: Path,
-    experiment: str = "case",
-    config_hash: str = "abcdef0123",
-    key: str = "key",
-    items: tuple[Item, ...] = ONE,
-) -> Journal:
-    facts = {
-        "resume_key": key,
+def opened(outputs: Path, items: tuple[Item, ...] = ONE, config: dict[str, Any] = CONFIG, **facts: Any) -> Journal:
+    known = {
+        "resume_key": "key",
+        "conditions": {"seed": 1},
         "part": None,
+        "shard": None,
         "fingerprints": fingerprints(items),
-        "config_digest": config_digest(CONFIG),
-        "environment": {},
+        "environment": {"python": "3"},
+        "sweep_id": None,
+        "swept": {},
+        "shared": False,
     }
-    journal = open_run(outputs, experiment, config_hash, facts)
-    journal.write_text("config.yaml", to_yaml(CONFIG))
-    journal.write_items(items)
-    return journal
+    return open_run(outputs, "case", config, items, {**known, **facts})
+
+
+def trace(session: str = "s", **known: Any) -> ArmTrace:
+    return ArmTrace(session, 0, "now", 1, **known)
 
 
 def row(journal: Journal, name: str = "a", **fields: Any) -> Row:
@@ -53,11 +52,12 @@ def state(journal: Journal) -> dict[str, Any]:
     return dict(json.loads((journal.folder / "run.json").read_text(encoding="utf-8")))
 
 
-def test_a_runs_id_is_its_time_and_the_head_of_its_configs_hash(tmp_path: Path) -> None:
+def test_a_runs_id_is_its_time_and_the_head_of_its_configs_digest(tmp_path: Path) -> None:
     """The folder is outputs/experiment/YYYYmmdd-HHMMSS-6 hex."""
-    journal = opened(tmp_path)
+    journal = opened(tmp_path, config={"seed": 1})
     day, clock, head = journal.run_id.split("-")
-    assert (len(day), len(clock), head) == (8, 6, "abcdef")
+    # printf '{"seed":1}' | sha256sum
+    assert (len(day), len(clock), head) == (8, 6, "fbe47f")
     assert day.isdigit() and clock.isdigit()
     assert journal.folder == tmp_path / "case" / journal.run_id
 
@@ -68,12 +68,54 @@ def test_two_runs_of_one_config_never_share_a_folder(tmp_path: Path) -> None:
 
 
 def test_a_run_is_running_until_it_is_closed(tmp_path: Path) -> None:
-    """The state on disk says at any time how far the run came."""
+    """The state on disk says at any time how far the run came, and so does its session's."""
     journal = opened(tmp_path)
     assert (state(journal)["state"], state(journal)["finished"]) == ("running", None)
+    (session,) = state(journal)["sessions"]
+    assert (session["session"], session["state"], session["finished"]) == (journal.session, "running", None)
+    assert (session["pid"], session["environment"]) == (os.getpid(), {"python": "3"})
     journal.close("finished")
-    assert state(journal)["state"] == "finished"
-    assert state(journal)["finished"] >= state(journal)["started"]
+    (session,) = state(journal)["sessions"]
+    assert state(journal)["state"] == session["state"] == "finished"
+    assert state(journal)["finished"] == session["finished"] >= session["started"] == state(journal)["started"]
+
+
+def test_a_run_is_kept_from_others_from_its_first_moment(tmp_path: Path) -> None:
+    """Its folder appears under its name with the lock held, which closing it does not give up."""
+    journal = opened(tmp_path)
+    assert is_held(journal.folder)
+    journal.close("finished")
+    assert is_held(journal.folder)
+    journal.lock.release()
+    assert not is_held(journal.folder)
+
+
+def test_a_folder_appears_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whichever of its files cannot be written, nothing is left of the run."""
+    written: list[str] = []
+
+    def break_at(number: int) -> Callable[[Path, str], Path]:
+        def write(path: Path, text: str) -> Path:
+            written.append(path.name)
+            assert not run_folders(tmp_path)
+            if len(written) == number:
+                raise OSError(28, "No space left on device")
+            return replace_text(path, text)
+
+        return write
+
+    for number in range(1, 7):
+        written.clear()
+        monkeypatch.setattr("evalflow.runner.journal.replace_text", break_at(number))
+        with pytest.raises(OutputError, match=r"case: cannot be written \(No space left on device\)") as refused:
+            opened(tmp_path)
+        assert refused.value.exit_code == ExitCode.USAGE
+        assert list((tmp_path / "case").iterdir()) == []
+    monkeypatch.setattr("evalflow.runner.journal.replace_text", break_at(0))
+    written.clear()
+    assert load_run(opened(tmp_path).folder).rows == ()
+    assert sorted(written) == sorted(FILES)
+    assert written[-1] == "run.json"
 
 
 def test_a_row_is_in_the_file_before_the_run_ends(tmp_path: Path) -> None:
@@ -95,7 +137,10 @@ def test_what_is_written_is_what_is_read(tmp_path: Path) -> None:
         row(journal, "b", status="error", draft=None, served=None, error=RowError("timeout", "late", 2)),
     )
     probes = (Probe("one", "memory", {"bytes": 1.0}),)
-    traces = {"one": ArmTrace(0, "now", {"saturated": False}, {"batch": 2}), "two": ArmTrace(1, "now", unavailable="x")}
+    traces = {
+        "one": (trace("s"), trace("t", ended="then", driver={"saturated": False}, facts={"batch": 2})),
+        "two": (trace("t", ended="then", unavailable="x"),),
+    }
     for one in rows:
         journal.append(one)
     journal.write_probes(probes)
@@ -122,20 +167,6 @@ def test_any_text_survives_the_file(tmp_path: Path) -> None:
     assert [one.draft for one in load_run(journal.folder).rows] == ODD
 
 
-def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A write that breaks off leaves the earlier file as it was."""
-    journal = opened(tmp_path)
-    journal.write_text("a.json", "old")
-
-    def broken(self: Path, text: str, **_: object) -> int:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(Path, "write_text", broken)
-    with pytest.raises(OutputError, match="No space left on device"):
-        journal.write_text("a.json", "new")
-    assert (journal.folder / "a.json").read_text(encoding="utf-8") == "old"
-
-
 @pytest.mark.parametrize("act", [lambda path: opened(path), lambda path: check_writable(path, "case")])
 def test_an_output_folder_that_cannot_be_made_is_refused(tmp_path: Path, act: Any) -> None:
     """A folder under a plain file is named, with what to give instead."""
@@ -148,54 +179,6 @@ def test_trying_a_folder_leaves_nothing_in_it(tmp_path: Path) -> None:
     """The check makes the experiment's folder and no file."""
     check_writable(tmp_path, "case")
     assert list((tmp_path / "case").iterdir()) == []
-
-
-def test_unfinished_runs_are_those_of_the_same_rows_that_did_not_finish(tmp_path: Path) -> None:
-    """Running and interrupted ones count, oldest first; finished ones, other keys and rubbish do not."""
-    running = opened(tmp_path, config_hash="aaaaaa")
-    stopped = opened(tmp_path, config_hash="bbbbbb")
-    stopped.close("interrupted")
-    opened(tmp_path, config_hash="cccccc").close("finished")
-    opened(tmp_path, config_hash="dddddd", key="other")
-    (tmp_path / "case/rubbish").mkdir()
-    (tmp_path / "case/rubbish/run.json").write_text("{", encoding="utf-8")
-    for number, text in enumerate(("[]", "3", "null", '"key"', "[" * 100_000, '{"resume_key": "key"}', "\ud800")):
-        (tmp_path / f"case/rubbish{number}").mkdir()
-        (tmp_path / f"case/rubbish{number}/run.json").write_bytes(text.encode("utf-8", "surrogatepass"))
-    (tmp_path / "case/rubbish_folder/run.json").mkdir(parents=True)
-    assert unfinished(tmp_path, "case", "key") == tuple(sorted([running.run_id, stopped.run_id]))
-    assert unfinished(tmp_path, "nothing", "key") == ()
-
-
-@pytest.mark.parametrize(
-    ("command", "named"),
-    [("import time; time.sleep(60)  # evalflow", False), ("import time; time.sleep(60)", True), ("", True)],
-)
-def test_a_run_whose_process_is_still_at_work_is_not_unfinished(tmp_path: Path, command: str, named: bool) -> None:
-    """Another evalflow that is alive is left unmentioned; a dead process, or a number given again, is unfinished."""
-    journal = opened(tmp_path)
-    process = subprocess.Popen([sys.executable, "-c", command])
-    try:
-        if not command:
-            process.wait(timeout=30)
-        set_state(journal.folder, pid=process.pid)
-        deadline = time.monotonic() + 10
-        while command and b"sleep" not in Path(f"/proc/{process.pid}/cmdline").read_bytes():
-            assert time.monotonic() < deadline
-        assert unfinished(tmp_path, "case", "key") == ((journal.run_id,) if named else ())
-        set_state(journal.folder, state="interrupted")
-        assert unfinished(tmp_path, "case", "key") == (journal.run_id,)
-    finally:
-        process.kill()
-        process.wait()
-
-
-@pytest.mark.parametrize("pid", [None, "7", -1, 0, 10**30, True])
-def test_a_running_run_of_an_unknown_process_is_unfinished(tmp_path: Path, pid: Any) -> None:
-    """A number that names no process cannot be at work."""
-    journal = opened(tmp_path)
-    set_state(journal.folder, pid=pid)
-    assert unfinished(tmp_path, "case", "key") == (journal.run_id,)
 
 
 def set_state(folder: Path, **changes: Any) -> None:
@@ -217,12 +200,13 @@ def whole(outputs: Path) -> Journal:
     journal = opened(outputs)
     for name in "ab":
         journal.append(row(journal, name))
-    journal.write_traces({"one": ArmTrace(0, "now", {"saturated": False, "loop_lag_p99_s": None})})
+    journal.write_traces({"one": (trace(ended="then", driver={"saturated": False, "loop_lag_p99_s": None}),)})
     journal.close("finished")
     assert [one.item_id for one in load_run(journal.folder).rows] == ["a", "b"]
     return journal
 
 
+PART = '{"session": "s", "order": 0, "started": "now", "concurrency": 1}'
 FILES = ("run.json", "config.yaml", "items.jsonl", "rows.jsonl", "probes.jsonl", "arms.json")
 
 
@@ -258,10 +242,12 @@ FILES = ("run.json", "config.yaml", "items.jsonl", "rows.jsonl", "probes.jsonl",
         ("config.yaml", "gates: {}\n", r"config\.yaml: one of dataset, model, .* is not what the rows were made with"),
         ("config.yaml", "seed: .nan\n", r"config\.yaml: one of dataset"),
         ("config.yaml", "seed: 2020-01-01\n", r"config\.yaml: one of dataset"),
+        ("arms.json", '{"one": [{"x": 1}]}', r"arms\.json: not what this evalflow wrote"),
         ("arms.json", '{"one": {"x": 1}}', r"arms\.json: not what this evalflow wrote"),
+        ("arms.json", '{"one": [5]}', r"arms\.json: not what this evalflow wrote"),
         ("arms.json", '{"one": 5}', r"arms\.json: not what this evalflow wrote"),
-        ("arms.json", '{"one": {"order": 0, "started": "now", "driver": 5}}', r"arms\.json: .*driver is 5"),
-        ("arms.json", '{"one": {"order": "x", "started": "now"}}', r"arms\.json: .*order is 'x'"),
+        ("arms.json", f'{{"one": [{PART[:-1]}, "driver": 5}}]}}', r"arms\.json: .*driver is 5"),
+        ("arms.json", f'{{"one": [{PART}, {PART.replace("0", "null")}]}}', r"arms\.json: .*order is None"),
         ("arms.json", "[]", r"arms\.json: not a JSON object"),
         ("arms.json", "{", r"arms\.json: cannot be read"),
     ],
@@ -297,19 +283,38 @@ def test_a_run_that_was_just_opened_has_every_file(tmp_path: Path, name: str) ->
     assert load_run(journal.folder).rows == ()
 
 
-@pytest.mark.parametrize("name", ["run_id", "experiment", "part", "fingerprints", "config_digest", "environment"])
-@pytest.mark.parametrize("value", [5, [], "absent"])
-def test_a_state_without_what_is_needed_is_refused(tmp_path: Path, name: str, value: Any) -> None:
-    """A key of run.json that is not there, or of another type, is named."""
+STATE = (
+    "run_id",
+    "experiment",
+    "resume_key",
+    "conditions",
+    "part",
+    "shard",
+    "fingerprints",
+    "sweep_id",
+    "swept",
+    "shared",
+    "started",
+    "sessions",
+)
+SESSION = ("session", "started", "pid", "host", "config_digest", "environment")
+
+
+@pytest.mark.parametrize(("of", "name"), [*(("run", name) for name in STATE), *(("session", name) for name in SESSION)])
+@pytest.mark.parametrize("value", ["x", [], "absent"])
+def test_a_state_without_what_is_needed_is_refused(tmp_path: Path, of: str, name: str, value: Any) -> None:
+    """A key of run.json, or of a session in it, that is not there, or of another type, is named."""
     journal = whole(tmp_path)
-    state = json.loads((journal.folder / "run.json").read_text(encoding="utf-8"))
+    whole_state = state(journal)
+    node = whole_state if of == "run" else whole_state["sessions"][0]
     if value == "absent":
-        del state[name]
+        del node[name]
     else:
-        state[name] = value
-    (journal.folder / "run.json").write_text(json.dumps(state), encoding="utf-8")
-    with pytest.raises(StoredRunError, match=rf"run\.json: not what this evalflow wrote \(.*{name}"):
+        node[name] = 5 if value == "x" and isinstance(node[name], str | None) else value
+    (journal.folder / "run.json").write_text(json.dumps(whole_state), encoding="utf-8")
+    with pytest.raises(StoredRunError, match=rf"run\.json: .*{name}.*; restore it"):
         load_run(journal.folder)
+    assert peek(journal.folder) is None
 
 
 @pytest.mark.parametrize(
@@ -402,7 +407,7 @@ def test_only_what_decides_no_row_may_be_edited(tmp_path: Path, change: Callable
     journal = whole(tmp_path)
     config = json.loads(json.dumps(CONFIG))
     change(config)
-    journal.write_text("config.yaml", to_yaml(config))
+    replace_text(journal.folder / "config.yaml", to_yaml(config))
     if same:
         assert len(load_run(journal.folder).rows) == 2
         return
@@ -416,7 +421,7 @@ def test_an_item_that_was_edited_is_refused(tmp_path: Path) -> None:
     """Another target, order or number of items is not what was asked."""
     journal = whole(tmp_path)
     for items in ((replace(ONE[0], target="z"), ONE[1]), (replace(ONE[0], prompt="z"), ONE[1]), ONE[::-1], ONE[:1]):
-        journal.write_items(items)
+        replace_text(journal.folder / "items.jsonl", "".join(f"{to_json(item)}\n" for item in items))
         with pytest.raises(StoredRunError, match=r"items\.jsonl: these are not the items that were asked; restore it"):
             load_run(journal.folder)
 
@@ -431,7 +436,6 @@ def test_what_cannot_be_written_once_rows_come_is_incomplete(tmp_path: Path, mon
     journal.append(row(journal))
     monkeypatch.setattr(os, "fsync", full)
     journal._synced = -10.0
-    monkeypatch.setattr(Path, "write_text", full)
     acts: list[Callable[[], Any]] = [
         lambda: journal.append(row(journal, "b")),
         lambda: journal.write_traces({}),
@@ -443,9 +447,6 @@ def test_what_cannot_be_written_once_rows_come_is_incomplete(tmp_path: Path, mon
         with pytest.raises(OutputLostError, match=r"cannot be written any more \(No space left.*\); make room") as lost:
             act()
         assert lost.value.exit_code == ExitCode.INCOMPLETE
-    with pytest.raises(OutputError) as refused:
-        journal.write_items(ONE)
-    assert refused.value.exit_code == ExitCode.USAGE
 
 
 def test_rows_that_cannot_be_forced_to_the_disk_leave_no_finished_run(
@@ -454,7 +455,15 @@ def test_rows_that_cannot_be_forced_to_the_disk_leave_no_finished_run(
     """A run is called finished only where its rows are safe."""
     journal = opened(tmp_path)
     journal.append(row(journal))
-    monkeypatch.setattr(os, "fsync", full)
+    fsync, calls = os.fsync, []
+
+    def full_at_first(descriptor: int) -> None:
+        calls.append(descriptor)
+        if len(calls) == 1:
+            full()
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", full_at_first)
     with pytest.raises(OutputLostError):
         journal.close("finished")
     assert state(journal)["state"] == "interrupted"
@@ -464,3 +473,110 @@ def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:
     """A folder that holds no run.json is no run."""
     with pytest.raises(StoredRunError, match=r"run\.json: not there; give the folder of a finished run"):
         load_run(tmp_path)
+
+
+def test_runs_are_listed_oldest_first_and_rubbish_is_none(tmp_path: Path) -> None:
+    """A folder that is not called as a run is, is none; one whose run.json cannot be read is listed and is empty."""
+    first, second = opened(tmp_path), opened(tmp_path, config={**CONFIG, "seed": 9})
+    for name in ("rubbish", ".new-12345678", "20200101-000000-xxxxxx"):
+        (tmp_path / "case" / name).mkdir()
+        (tmp_path / f"case/{name}/run.json").write_text("{}", encoding="utf-8")
+    assert run_folders(tmp_path) == run_folders(tmp_path, "case") == sorted([first.folder, second.folder])
+    assert run_folders(tmp_path, "other") == run_folders(tmp_path / "nothing") == []
+    assert (peek(first.folder) or {})["run_id"] == first.run_id
+    for text in ("[]", "3", "null", '"key"', "[" * 100_000, '{"resume_key": "key"}', "\ud800", "", "{}"):
+        (first.folder / "run.json").write_bytes(text.encode("utf-8", "surrogatepass"))
+        assert peek(first.folder) is None
+    (first.folder / "run.json").unlink()
+    assert run_folders(tmp_path) == [second.folder]
+    assert peek(first.folder) is None
+
+
+def again(journal: Journal, config: dict[str, Any] = CONFIG) -> Journal:
+    """The run of an earlier journal, opened by another session."""
+    journal.lock.release()
+    stored = load_run(journal.folder)
+    return reopen_run(journal.folder, stored.state, config, {"python": "4"}, hold(journal.folder))
+
+
+def test_a_second_session_adds_to_the_rows_and_tells_its_own_story(tmp_path: Path) -> None:
+    """Rows are appended, the run is running again, and each session keeps when, where and how it went."""
+    first = opened(tmp_path)
+    first.append(row(first, "a", session=first.session))
+    first.close("interrupted")
+    second = again(first)
+    assert (second.run_id, second.session != first.session) == (first.run_id, True)
+    assert [one["state"] for one in state(second)["sessions"]] == ["interrupted", "running"]
+    assert (state(second)["state"], state(second)["finished"]) == ("running", None)
+    second.append(row(second, "b", session=second.session))
+    second.close("finished")
+    stored = load_run(second.folder)
+    assert [(one.item_id, one.session) for one in stored.rows] == [("a", first.session), ("b", second.session)]
+    assert [one["state"] for one in stored.state["sessions"]] == ["interrupted", "finished"]
+    assert [one["environment"] for one in stored.state["sessions"]] == [{"python": "3"}, {"python": "4"}]
+    assert stored.state["started"] == stored.state["sessions"][0]["started"]
+    assert stored.state["finished"] == stored.state["sessions"][1]["finished"]
+
+
+@pytest.mark.parametrize("torn", [b'{"schema":1,"arm', b"\xff\xfe", b"\0" * 500, b"{}"])
+def test_what_was_being_written_when_a_session_died_is_taken_away(tmp_path: Path, torn: bytes) -> None:
+    """The next row begins a line of its own, so that nothing whole is lost to half a line."""
+    first = opened(tmp_path)
+    first.append(row(first, "a"))
+    first.close("interrupted")
+    with (first.folder / "rows.jsonl").open("ab") as rows:
+        rows.write(torn)
+    second = again(first)
+    second.append(row(second, "b"))
+    second.close("finished")
+    assert [one.item_id for one in load_run(second.folder).rows] == ["a", "b"]
+
+
+def test_a_session_that_answers_by_another_config_keeps_the_earlier_one(tmp_path: Path) -> None:
+    """What made the earlier rows stays beside the new config, under its session's name, and either is known."""
+    first = opened(tmp_path)
+    first.close("interrupted")
+    other = {**CONFIG, "arms": {"one": {"concurrency": 4}}}
+    second = again(first, other)
+    assert from_yaml(second.folder / "config.yaml") == other
+    assert from_yaml(second.folder / f"config.{first.session}.yaml") == CONFIG
+    replace_text(second.folder / "config.yaml", to_yaml(CONFIG))  # as it is where the process dies before the new one
+    assert len(load_run(second.folder).state["sessions"]) == 2
+    replace_text(second.folder / "config.yaml", to_yaml({**CONFIG, "seed": 3}))
+    with pytest.raises(StoredRunError, match=r"config\.yaml: one of .* is not what the rows were made with"):
+        load_run(second.folder)
+
+
+def test_a_session_that_judges_otherwise_has_its_own_gates(tmp_path: Path) -> None:
+    """Gates decide no row: the new session's hold, and there is no second config to keep."""
+    first = opened(tmp_path)
+    second = again(first, {**CONFIG, "gates": {}})
+    assert from_yaml(second.folder / "config.yaml")["gates"] == {}
+    assert [path.name for path in second.folder.glob("config*")] == ["config.yaml"]
+
+
+def test_a_run_that_cannot_be_opened_again_is_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is a matter of usage, nothing was asked, and the lock is free for the next."""
+    first = opened(tmp_path)
+    first.close("interrupted")
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OutputError, match=r"cannot be written \(No space left on device\)") as refused:
+        again(first)
+    assert refused.value.exit_code == ExitCode.USAGE
+    assert not is_held(first.folder)
+
+
+def test_a_whole_run_is_written_at_once_under_an_id_of_its_own(tmp_path: Path) -> None:
+    """Records that are there become a run's: each row is of the new run, and nobody holds it."""
+    old = whole(tmp_path)
+    stored = load_run(old.folder)
+    config = {**CONFIG, "seed": 2}
+    sessions = [{**one, "config_digest": config_digest(config)} for one in stored.state["sessions"]]
+    content = StoredRun(old.folder, stored.state, ONE, stored.rows, (Probe("one", "m", {"x": 1.0}),), stored.traces)
+    folder = write_run(tmp_path, config, content, {**stored.state, "sessions": sessions})
+    copy = load_run(folder)
+    assert folder == tmp_path / "case" / copy.run_id
+    assert (folder != old.folder, folder.name[-6:], is_held(folder)) == (True, digest(config)[:6], False)
+    assert copy.rows == tuple(replace(one, run_id=folder.name) for one in stored.rows)
+    assert (copy.items, copy.probes, copy.traces) == (ONE, content.probes, stored.traces)
+    assert load_run(old.folder) == stored

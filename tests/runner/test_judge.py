@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from evalflow.errors import MetricError
-from evalflow.record import Row
-from evalflow.runner.journal import ArmTrace
+from evalflow.record import Row, Times
 from evalflow.runner.judge import Judgement, judge
 from evalflow.runner.score import score
+from evalflow.runner.trace import Traces
 from tests.conftest import ITEMS, plan_of
-from tests.runner.test_score import ended, row
+from tests.runner.test_score import ended, row, trace, unavailable
 
 pytestmark = pytest.mark.usefixtures("home")
 PASS = {"figure": "quality/exact", "floor": 0.5}
@@ -25,7 +25,7 @@ def rows(*arms: str, wrong: str = "") -> list[Row]:
     return [row(item["id"], "wrong" if item["id"] in wrong else "right", arm=arm) for arm in arms for item in ITEMS]
 
 
-def judged(answers: list[Row], traces: dict[str, ArmTrace] | None = None, **parts: Any) -> Judgement:
+def judged(answers: list[Row], traces: Traces | None = None, **parts: Any) -> Judgement:
     plan = plan_of(**parts)
     return judge(score(plan, answers, (), {**ended(plan), **(traces or {})}))
 
@@ -81,7 +81,7 @@ def test_an_arm_that_did_not_finish_makes_the_run_incomplete() -> None:
 
 def test_an_absent_arm_makes_its_gates_unreadable_and_the_run_incomplete() -> None:
     """The reason is the arm's own."""
-    found = judged([], {"one": ArmTrace(0, "now", unavailable="no device")}, gates={"g": PASS})
+    found = judged([], {"one": unavailable()}, gates={"g": PASS})
     assert (found.verdict, found.gates["g"].outcome) == ("incomplete", "unreadable")
     assert found.reasons == ("arm one is unavailable: no device",)
 
@@ -90,7 +90,7 @@ def test_an_absent_optional_arm_skips_its_gates_alone() -> None:
     """Gates on it, and on comparisons with it, are skipped and say so; the others decide."""
     found = judged(
         rows("one"),
-        {"two": ArmTrace(1, "now", unavailable="no device")},
+        {"two": unavailable()},
         arms={"one": {}, "two": {"optional": True}},
         comparisons={"c": {"reference": "one", "candidate": "two", "figures": ["quality/exact"]}},
         gates={
@@ -196,7 +196,7 @@ def test_a_saturated_side_makes_a_timed_comparison_undefined() -> None:
         "e2e": {"_target_": "evalflow.metric.latency.E2e"},
     }
     comparison = {"reference": "one", "candidate": "two", "figures": ["quality/exact", "lat/e2e_s/p50"]}
-    late = {"two": ArmTrace(1, "now", {"saturated": True})}
+    late = {"two": (trace(saturated=True),)}
     found = judged(rows("one", "two"), late, arms=TWO, metrics=metrics, comparisons={"c": comparison}).comparisons["c"]
     assert found["lat/e2e_s/p50"].reason == "the driver was saturated"
     assert found["quality/exact"].conclusion == "identical"
@@ -210,3 +210,89 @@ def test_a_side_that_did_not_finish_makes_a_timed_comparison_undefined() -> None
     traces = {"one": ended(plan)["one"]}
     delta = judge(score(plan, rows("one", "two"), (), traces)).comparisons["c"]["lat/e2e_s/p50"]
     assert delta.reason == "the driver's own lag is not known"
+
+
+E2E = {"e2e": {"_target_": "evalflow.metric.latency.E2e", "percentiles": [50]}}
+SLOW = {"figure": "lat/e2e_s/p50", "ceiling": 9.0}
+GAP = {"figure": "lat/e2e_s/p50", "comparison": "c", "ceiling": 9.0}
+EXACT = {"exact": {"_target_": "evalflow.metric.exact_match.ExactMatch"}}
+
+
+def timed(arm: str, second: str = "") -> list[Row]:
+    """A right answer to each item, in a second each; those to the items in `second` came in another session."""
+    times = Times(sent=1.0, end=2.0)
+    return [row(item["id"], arm=arm, times=times, session="t" if item["id"] in second else "s") for item in ITEMS]
+
+
+def resumed(second: dict[str, str], gates: dict[str, Any]) -> Judgement:
+    """Two arms, of which the items in `second[arm]` were answered after the run was taken up again."""
+    plan = plan_of(
+        arms=TWO,
+        metrics={**EXACT, **E2E},
+        comparisons={"c": {"reference": "one", "candidate": "two", "figures": ["quality/exact", "lat/e2e_s/p50"]}},
+        gates=gates,
+    )
+    rows = [one for arm in TWO for one in timed(arm, second.get(arm, ""))]
+    return judge(score(plan, rows, (), ended(plan, "s", "t")))
+
+
+def test_a_time_of_two_sessions_is_not_read_unless_the_gate_allows_it() -> None:
+    """Answers of two sessions are read as ever; a time that is no one measurement is unreadable, and says why."""
+    gates = {"floor": PASS, "slow": SLOW, "mixed": {**SLOW, "allow_sessions": True}}
+    found = resumed({"one": "ef"}, {name: {**gate, "arm": "one"} for name, gate in gates.items()})
+    assert {name: gate.outcome for name, gate in found.gates.items()} == {
+        "floor": "pass",
+        "slow": "unreadable",
+        "mixed": "pass",
+    }
+    assert found.gates["slow"].reason == "taken in 2 sessions (allow_sessions reads it)"
+    assert (found.verdict, int(found.exit_code)) == ("unreadable", 2)
+
+
+def test_an_arm_of_one_session_is_read_though_the_run_has_two() -> None:
+    """Only the arm in which the run stopped has times of two sessions."""
+    found = resumed({"one": "ef", "two": "abcdef"}, {"slow": {**SLOW, "arm": "two"}})
+    assert (found.gates["slow"].outcome, found.gates["slow"].value) == ("pass", pytest.approx(1.0))
+
+
+@pytest.mark.parametrize(
+    ("second", "n"), [({}, 1), ({"one": "ef"}, 2), ({"two": "abcdef"}, 2), ({"one": "abcdef", "two": "abcdef"}, 1)]
+)
+def test_a_difference_of_times_counts_the_sessions_of_both_sides(second: dict[str, str], n: int) -> None:
+    """One arm then and the other now are two sessions, though each is whole; a share has no sessions."""
+    gates = {
+        "gap": GAP,
+        "mixed": {**GAP, "allow_sessions": True},
+        "exact": {**GAP, "figure": "quality/exact", "ceiling": 0.5},
+    }
+    found = resumed(second, gates)
+    deltas = found.comparisons["c"]
+    assert (deltas["lat/e2e_s/p50"].n_sessions, deltas["quality/exact"].n_sessions) == (n, 1)
+    assert ("taken in 2 sessions" in deltas["lat/e2e_s/p50"].words) == (n == 2)
+    outcomes = {name: gate.outcome for name, gate in found.gates.items()}
+    assert outcomes == {"gap": "pass" if n == 1 else "unreadable", "mixed": "pass", "exact": "pass"}
+
+
+def test_items_that_lost_equally_are_named_in_their_own_order() -> None:
+    """However the dataset or the config orders them, the same rows are said to have decided."""
+    gate = {"figure": "quality/exact", "comparison": "c", "floor": 0.0}
+    comparison = {"reference": "one", "candidate": "two", "figures": ["quality/exact"]}
+    answers = rows("one") + rows("two", wrong="bdf")
+    for items in (ITEMS, ITEMS[::-1]):
+        plan = plan_of(items, arms=TWO, comparisons={"c": comparison}, gates={"g": gate})
+        found = judge(score(plan, answers, (), ended(plan))).gates["g"]
+        assert found.rows == ("b", "d", "f")
+
+
+def test_an_arm_that_was_stopped_before_its_end_makes_the_run_incomplete() -> None:
+    """It has a trace, and rows, and not the end of its last session."""
+    plan = plan_of(gates={"g": PASS})
+    found = judge(score(plan, rows("one"), (), {"one": (trace("s", ended=None),)}))
+    assert (found.verdict, found.reasons) == ("incomplete", ("arm one did not finish: it has 6 of 6 rows",))
+
+
+def test_an_arm_that_runs_at_last_is_read() -> None:
+    """What kept it from running in an earlier session is past."""
+    plan = plan_of(gates={"g": PASS})
+    found = judge(score(plan, rows("one"), (), {"one": (trace("r", unavailable="no device"), trace("s"))}))
+    assert (found.verdict, found.gates["g"].outcome) == ("pass", "pass")

@@ -192,10 +192,11 @@ def base() -> dict[str, Any]:
         {"limit": 3},
         {"where": {"id": ["a", "b"]}},
         {"dataset": {"_target_": "evalflow.dataset.jsonl.Jsonl", "path": "items.jsonl", "prompt": "{input}!"}},
+        {"runner": {"_target_": "evalflow.runner.settings.Runner", "timeout_s": 1.0}},
     ],
 )
 def test_what_can_change_a_row_changes_the_resume_key(change: dict[str, Any]) -> None:
-    """Root seed, decoding, model, arm seeds, arm order, items and prompts are all in the key."""
+    """Root seed, decoding, model, arm seeds, arm order, items, prompts and the time limit are all in the key."""
     before = build_plan(base()).resume_key()
     assert build_plan({**base(), **change}).resume_key() != before
 
@@ -208,13 +209,13 @@ def test_what_can_change_a_row_changes_the_resume_key(change: dict[str, Any]) ->
         {"limits": ["none"]},
         {"gates": {"g": {"figure": "quality/exact", "floor": 1}}},
         {"metrics": {}},
-        {"runner": {"_target_": "evalflow.runner.settings.Runner", "outputs": "elsewhere", "timeout_s": 1.0}},
+        {"runner": {"_target_": "evalflow.runner.settings.Runner", "outputs": "elsewhere", "start_timeout_s": 1.0}},
         {"arms": {"one": {"decoding": {"temperature": 1.0}, "concurrency": 4}, "two": {"optional": True}}},
         {"model": {"_target_": SCRIPTED, "otherwise": "right", "delay_s": 0.1}},
     ],
 )
 def test_what_cannot_change_a_row_leaves_the_resume_key(change: dict[str, Any]) -> None:
-    """Names, gates, metrics, output folder, time limits and concurrency cannot make two runs differ in a row."""
+    """Names, gates, metrics, the output folder and a scripted model's pace cannot make two runs differ in a row."""
     assert build_plan({**base(), **change}).resume_key() == build_plan(base()).resume_key()
 
 

@@ -6,7 +6,7 @@ import asyncio
 import math
 import sys
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -15,9 +15,9 @@ from evalflow.errors import MetricError
 from evalflow.metric.protocol import Answer, Metric
 from evalflow.numeric.interval import Interval
 from evalflow.record import Probe, Row, RowError, Times, to_json
-from evalflow.runner.journal import ArmTrace
 from evalflow.runner.plan import Plan
 from evalflow.runner.score import Scores, score
+from evalflow.runner.trace import ArmTrace, Traces
 from tests.conftest import ITEMS, plan_of
 
 pytestmark = pytest.mark.usefixtures("home")
@@ -32,12 +32,22 @@ def row(item: str, draft: str | None = "right", seed: int = 0, arm: str = "one",
     return Row(**{**settings, "served": draft, "finish_reason": stop, **failed, **fields})
 
 
-def ended(plan: Plan) -> dict[str, ArmTrace]:
-    """Every arm, run to its end by a driver that was on time."""
-    return {name: ArmTrace(order, "now", {"saturated": False}) for order, name in enumerate(plan.arms)}
+def trace(session: str = "s", ended: str | None = "then", saturated: bool | None = False, **known: Any) -> ArmTrace:
+    """An arm's account of one session: by default it came to its end under a driver that was on time."""
+    return ArmTrace(session, 0, "now", 1, ended, **{"driver": {"saturated": saturated}, **known})
 
 
-def scored(plan: Plan, rows: list[Row], traces: dict[str, ArmTrace] | None = None, probes: Any = ()) -> Scores:
+def ended(plan: Plan, *sessions: str) -> dict[str, tuple[ArmTrace, ...]]:
+    """Every arm, run to its end in session `s`, or in several sessions of which only the last came to the end."""
+    *before, last = sessions or ("s",)
+    return {name: (*(trace(one, None) for one in before), trace(last)) for name in plan.arms}
+
+
+def unavailable(why: str = "no device") -> tuple[ArmTrace, ...]:
+    return (trace(driver={}, unavailable=why),)
+
+
+def scored(plan: Plan, rows: list[Row], traces: Traces | None = None, probes: Any = ()) -> Scores:
     return score(plan, rows, probes, ended(plan) if traces is None else traces)
 
 
@@ -138,14 +148,14 @@ def test_a_value_that_is_not_finite_is_undefined(gives: str) -> None:
 
 def test_an_arm_that_could_not_run_has_no_figure() -> None:
     """Each of its figures is undefined with the arm's reason."""
-    figures = scored(plan_of(), [], {"one": ArmTrace(0, "now", unavailable="no device")}).figures("one")
+    figures = scored(plan_of(), [], {"one": unavailable()}).figures("one")
     assert {figure.reason for figure in figures.values()} == {"arm unavailable: no device"}
 
 
 def test_a_saturated_driver_makes_times_unreadable_and_nothing_else() -> None:
     """Times measured by a late driver are undefined; what was answered is not."""
     plan = plan_of(ITEMS[:1], metrics={**EXACT, "e2e": {"_target_": "evalflow.metric.latency.E2e"}})
-    figures = scored(plan, [row("a")], {"one": ArmTrace(0, "now", {"saturated": True})}).figures("one")
+    figures = scored(plan, [row("a")], {"one": (trace(saturated=True),)}).figures("one")
     assert {name for name, figure in figures.items() if figure.reason == "the driver was saturated"} == {
         "lat/e2e_s/p50",
         "lat/e2e_s/p95",
@@ -253,7 +263,7 @@ def test_a_measurement_that_the_model_has_not_is_undefined() -> None:
     """A figure over measurements says which one is absent, and has a value once it is there."""
     plan = plan_of(ITEMS[:1], metrics={"b": {"_target_": "evalflow.metric.memory.ParamBytes"}})
     absent = scored(plan, [row("a")]).figures("one")["mem/param_bytes"]
-    assert (absent.value, absent.reason) == (None, "the model has no measurement memory")
+    assert (absent.value, absent.reason) == (None, "no measurement memory was taken, or the model has none")
     probes = [Probe("one", "memory", {"param_bytes": 8.0}), Probe("two", "memory", {"param_bytes": 99.0})]
     assert scored(plan, [row("a")], probes=probes).figures("one")["mem/param_bytes"].value == 8.0
 
@@ -286,3 +296,99 @@ def test_what_an_unfinished_arm_never_measured_is_not_called_unmeasurable() -> N
     plan = plan_of(ITEMS[:1], metrics={"bytes": {"_target_": "evalflow.metric.memory.ParamBytes"}})
     figures = score(plan, [row("a")], (), {}).figures("one")
     assert figures["mem/param_bytes"].reason == "the arm did not finish"
+
+
+E2E = {"e2e": {"_target_": "evalflow.metric.latency.E2e", "percentiles": [50]}}
+SPEED = {"fixed": {"_target_": "evalflow.metric.fixed_length.FixedDecode"}}
+
+
+def test_a_time_counts_the_sessions_that_it_was_taken_in() -> None:
+    """Only rows that gave a time count, only figures of time count, and one session is one."""
+    plan = plan_of(ITEMS[:3], metrics={**EXACT, **E2E})
+    times = Times(sent=1.0, end=2.0)
+    rows = [row("a", times=times), row("b", times=times), row("c", None, session="t")]
+    figures = scored(plan, rows, ended(plan, "s", "t")).figures("one")
+    assert {name: figure.n_sessions for name, figure in figures.items()} == dict.fromkeys(figures, 1)
+    rows[1] = replace(rows[1], session="t")
+    found = scored(plan, rows, ended(plan, "s", "t"))
+    figures = found.figures("one")
+    assert figures["lat/e2e_s/p50"].n_sessions == 2
+    assert {figure.n_sessions for name, figure in figures.items() if name != "lat/e2e_s/p50"} == {1}
+    assert found.figure("one", "lat/e2e_s/p50", {"id": "a"}).n_sessions == 1
+    assert found.figure("one", "lat/e2e_s/p50", {"id": "c"}).n_sessions == 1  # nothing was timed there
+
+
+def test_a_measurement_counts_its_sessions_too() -> None:
+    """A speed that was measured twice, before and after an interruption, is no one measurement; a size is."""
+    plan = plan_of(ITEMS[:1], metrics={**SPEED, "b": {"_target_": "evalflow.metric.memory.ParamBytes"}})
+    values = {"ttft_s": 0.1, "decode_s": 2.0, "tokens": 10.0}
+    probes = [
+        probe
+        for session in "st"
+        for probe in (
+            Probe("one", "fixed_length", values, session),
+            Probe("one", "memory", {"param_bytes": 8.0}, session),
+        )
+    ]
+    figures = scored(plan, [row("a")], probes=probes).figures("one")
+    assert (figures["tps/fixed_decode/p50"].value, figures["tps/fixed_decode/p50"].n_sessions) == (5.0, 2)
+    assert (figures["mem/param_bytes"].value, figures["mem/param_bytes"].n_sessions) == (8.0, 1)
+
+
+def test_times_are_unreadable_where_one_of_their_sessions_left_no_word() -> None:
+    """Rows of a session that was killed before it noted anything: nobody knows whether the driver kept up."""
+    plan = plan_of(ITEMS[:2], metrics={**EXACT, **E2E})
+    times = Times(sent=1.0, end=2.0)
+    rows = [row("a", times=times), row("b", times=times, session="killed")]
+    figures = scored(plan, rows).figures("one")
+    assert figures["lat/e2e_s/p50"].reason == "the driver's own lag is not known"
+    assert figures["quality/exact"].value == 1.0
+    known = scored(plan, rows, ended(plan, "killed", "s")).figures("one")
+    assert known["lat/e2e_s/p50"].value == 1.0
+    late = {"one": (trace("killed", None, saturated=True), trace("s"))}
+    assert scored(plan, rows, late).figures("one")["lat/e2e_s/p50"].reason == "the driver was saturated"
+
+
+@pytest.mark.parametrize("averages", [True, False])
+def test_no_order_moves_a_figure(averages: bool) -> None:
+    """Seeds of the config and items of the dataset in any order, and rows as they came: a metric sees one order."""
+    metrics = {"m": {"_target_": f"tests.runner.test_score.{'Placed' if averages else 'PlacedRows'}"}}
+    answers = dict(zip("abcdef", "135246", strict=True))
+    found = []
+    for items, seeds in ((ITEMS, [0, 1, 2]), (ITEMS[::-1], [2, 0, 1])):
+        plan = plan_of(items, arms={"one": {"seeds": seeds}}, metrics={**EXACT, **metrics})
+        rows = [row(item["id"], f"{int(answers[item['id']]) + 10 * seed}", seed) for seed in seeds for item in items]
+        scores = scored(plan, rows)
+        found.append((scores.figures("one"), scores.item_stats("one", "m"), scores.worst("one", "exact", {})))
+    assert found[0] == found[1]
+    # per item over its seeds: 10 more than the answer; else the rows of seed 0 first, then 1, then 2
+    each = [float(answers[item]) for item in "abcdef"]
+    placed = [x + 10 for x in each] if averages else [x + 10 * seed for seed in (0, 1, 2) for x in each]
+    assert found[0][0]["quality/m"].value == sum(place * x for place, x in enumerate(placed, start=1))
+    assert found[0][2] == tuple(f"{item} (seed {seed})" for seed in (0, 1, 2) for item in "abcdef")
+
+
+@dataclass(frozen=True)
+class Placed(Metric):
+    """The numbers that the answers are, each times its place: any other order is another value."""
+
+    def stats(self, unit: Answer) -> Any:
+        return None if unit.row.draft is None else (float(unit.row.draft),)
+
+    def value(self, stack: Any) -> float:
+        return float(sum(place * x for place, x in enumerate(stack[:, 0].tolist(), start=1)))
+
+
+@dataclass(frozen=True)
+class PlacedRows(Placed):
+    """The same over single rows."""
+
+    averages_seeds: ClassVar[bool] = False
+
+
+def test_a_measurement_of_an_arm_that_was_stopped_is_not_read() -> None:
+    """It is measured again when the arm is; the one that is there is of a session that did not finish it."""
+    plan = plan_of(ITEMS[:1], metrics={"b": {"_target_": "evalflow.metric.memory.ParamBytes"}})
+    probes = [Probe("one", "memory", {"param_bytes": 8.0}, "s")]
+    figure = scored(plan, [row("a")], {"one": (trace(ended=None),)}, probes).figures("one")["mem/param_bytes"]
+    assert (figure.value, figure.reason) == (None, "the arm did not finish")

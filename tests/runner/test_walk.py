@@ -71,6 +71,41 @@ def test_a_group_that_shares_nothing_is_not_warmed() -> None:
     assert block.warm is None
 
 
+def left(arm: Arm, answered: set[tuple[int, str]]) -> list[tuple[str | None, list[tuple[int, str]]]]:
+    """Each block's warm prompt, and what it asks after it, where some was answered before."""
+    found = walk(planned(arm), ITEMS, 7, "run", answered)
+    return [(b.warm and b.warm.prompt, [(step.seed, step.item.id) for step in b.steps]) for b in found]
+
+
+def test_what_was_answered_is_not_asked_again() -> None:
+    """A cold arm asks the rest of each pass in the dataset's order, with the same sampling seeds as ever."""
+    assert left(Arm(seeds=(0, 1)), {(0, "a"), (0, "c"), (1, "d")}) == [
+        (None, [(0, "b"), (0, "d")]),
+        (None, [(1, "a"), (1, "b"), (1, "c")]),
+    ]
+    whole = {step.item.id: step.request for block in blocks(Arm(), ITEMS) for step in block.steps}
+    rest = [step for block in walk(planned(Arm()), ITEMS, 7, "run", {(0, "a")}) for step in block.steps]
+    assert [step.request for step in rest] == [whole[name] for name in "bcd"]
+
+
+def test_a_group_that_is_begun_again_is_warmed_again() -> None:
+    """With the prefix of the whole group, also where one item of it is left; a group that is done is passed over."""
+    prefix = "page p: question "
+    arm = Arm(cache="warm")
+    assert left(arm, set()) == [(prefix, [(0, "a"), (0, "c")]), (None, [(0, "b")]), (None, [(0, "d")])]
+    assert left(arm, {(0, "a")}) == [(prefix, [(0, "c")]), (None, [(0, "b")]), (None, [(0, "d")])]
+    assert left(arm, {(0, "a"), (0, "c")}) == [(None, [(0, "b")]), (None, [(0, "d")])]
+    assert left(arm, {(0, name) for name in "abcd"}) == []
+
+
+def test_nothing_left_of_a_cold_pass_asks_nothing() -> None:
+    """A pass that is done has no step."""
+    assert [steps for _, steps in left(Arm(seeds=(0, 1)), {(0, name) for name in "abcd"})] == [
+        [],
+        [(1, name) for name in "abcd"],
+    ]
+
+
 def salts(arm: Arm, salt: str = "run") -> list[str | None]:
     return [step.request.cache_salt for block in blocks(arm, ITEMS, salt=salt) for step in block.steps]
 

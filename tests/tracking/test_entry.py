@@ -12,7 +12,7 @@ from evalflow.errors import TrackingError
 from evalflow.record import Times
 from evalflow.tracking.entry import Entry, entries, seconds_at_work
 from evalflow.tracking.finished_run import FinishedRun
-from tests.tracking.written_run import ITEMS, MakeRun, figure, gate, report, row
+from tests.tracking.written_run import ITEMS, MakeRun, figure, gate, report, row, session
 
 
 def of(run: FinishedRun, private: bool = False) -> dict[str, Entry]:
@@ -66,6 +66,20 @@ def test_what_is_not_finite_is_a_tag_and_counted_never_a_metric(make_run: MakeRu
     assert entry.tags["evalflow.undefined.quality/exact"] == "no row was scored"
     assert entry.metrics["n/undefined"] == 2  # it and the fixture's p95
     assert all(map(math.isfinite, entry.metrics.values()))
+
+
+def test_a_time_over_several_sessions_is_a_tag_and_no_metric(make_run: MakeRun) -> None:
+    """A figure or delta that was taken in two sessions is a tag with its value and their count."""
+    arms = report("r")["arms"]
+    arms["greedy"]["by_seed"]["0"]["lat/ttft_s/p50"] = figure(0.1234567, "s", n_sessions=2)
+    comparisons = {"a_vs_b": {"lat/ttft_s/p50": {"delta": 0.25, "reason": None, "n_sessions": 3}}}
+    logged = of(make_run("r", arms=arms, comparisons=comparisons))
+    arm, whole = logged["greedy s0"], logged["report: fail"]
+    assert arm.tags["evalflow.over_sessions.lat/ttft_s/p50"] == "0.123457 s over 2 sessions"
+    assert whole.tags["evalflow.over_sessions.delta/ttft_s.p50 a_vs_b"] == "0.25 over 3 sessions"
+    assert not [key for key in {**arm.metrics, **whole.metrics} if "ttft" in key]
+    assert arm.metrics["n/undefined"] == 1  # it is defined; the fixture's p95 is not
+    assert "lat/ttft_s/p50" in logged["long_sampled s0"].metrics
 
 
 def test_a_gate_is_1_or_0_and_an_unreadable_one_is_no_number(make_run: MakeRun) -> None:
@@ -124,8 +138,29 @@ def test_an_arm_lasts_from_its_first_request_to_its_last_end_whatever_the_sessio
 def test_an_incomplete_run_is_not_a_finished_one(make_run: MakeRun) -> None:
     """The report entry of an incomplete run is not completed, and ends when it starts."""
     entry = of(make_run("r", verdict="incomplete", finished=None))["report: incomplete"]
-    assert not entry.completed
+    assert entry.status == "FAILED"
     assert entry.end_ms == entry.start_ms
+
+
+@pytest.mark.parametrize("state", ["interrupted", "running"])
+def test_a_run_that_was_stopped_or_died_is_a_killed_one(make_run: MakeRun, state: str) -> None:
+    """The report of a run whose last session has no proper end is killed, and so are the arms that lack rows."""
+    sessions = [session("s1"), session("s2", state)]
+    run = make_run("r", verdict="incomplete", sessions=sessions)
+    logged = of(replace(run, rows=run.rows[:4]))  # the whole first arm, and a third of the second's first pass
+    assert {name: entry.status for name, entry in logged.items()} == {
+        "greedy s0": "FINISHED",
+        "long_sampled s0": "KILLED",
+        "long_sampled s1": "KILLED",
+        "long_sampled s2": "KILLED",
+        "report: incomplete": "KILLED",
+    }
+
+
+def test_a_run_that_was_resumed_to_its_end_is_a_finished_one(make_run: MakeRun) -> None:
+    """What an earlier session came to does not matter once the last one finished."""
+    run = make_run("r", sessions=[session("s1", "interrupted"), session("s2")])
+    assert {entry.status for entry in entries(run, private=False, git=None)} == {"FINISHED"}
 
 
 def test_an_arm_that_could_not_start_is_logged_as_failed_with_its_reason(make_run: MakeRun) -> None:
@@ -134,7 +169,7 @@ def test_an_arm_that_could_not_start_is_logged_as_failed_with_its_reason(make_ru
     arms["greedy"]["unavailable"] = "no accelerator here"
     run = make_run("r", arms=arms)
     entry = of(replace(run, rows=[row for row in run.rows if row.arm != "greedy"]))["greedy s0"]
-    assert not entry.completed
+    assert entry.status == "FAILED"
     assert entry.tags["evalflow.unavailable"] == "no accelerator here"
     assert not entry.texts
 

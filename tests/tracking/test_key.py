@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evalflow.tracking.key import safe_key, safe_text, short_text
+from evalflow.tracking.key import axis_labels, safe_key, safe_text, short_text
 
 
 @pytest.mark.parametrize("name", ["quality/exact", "lat/ttft_s/p95", "a b-c.d:e", "n/größe"])
@@ -26,6 +26,12 @@ def test_any_name_becomes_one_that_mlflow_takes(name: str) -> None:
     key = safe_key(name)
     _validate_metric_name(key)
     assert len(key) <= 250
+
+
+def test_a_swept_key_is_its_last_part_unless_two_would_be_one() -> None:
+    """Keys are shortened to their last part, but for those that share it."""
+    labels = axis_labels(["seed", "arms.warm.concurrency", "arms.cold.seeds", "runner.seed"])
+    assert list(labels.values()) == ["seed", "concurrency", "seeds", "runner.seed"]
 
 
 def test_what_a_database_refuses_is_written_out() -> None:

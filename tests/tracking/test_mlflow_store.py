@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -15,14 +16,35 @@ import pytest
 from evalflow.errors import TrackingError
 from evalflow.record import fingerprints
 from evalflow.tracking.finished_run import Logged
-from evalflow.tracking.mlflow_store import BEGUN_TAG, MLflow
+from evalflow.tracking.mlflow_store import BEGUN_TAG, BY_TAG, MLflow, _end_killed, _writer
 from evalflow.tracking.store import store_at
 from evalflow.tracking.view import VIEW_TAG
 from tests.tracking.conftest import client_of
-from tests.tracking.written_run import ITEMS, MakeRun, gate, report
+from tests.tracking.written_run import ITEMS, MakeRun, figure, gate, report, session
+from tests.tracking.written_sweep import SWEEP_ID, job, swept_in
 
 Log = Callable[..., Logged]
 HERE = Path(__file__).parent
+KILLED_WHILE_LOGGING = """
+import os, sys, pathlib
+sys.path.insert(0, sys.argv[1])
+from written_run import made_in
+from mlflow import MlflowClient
+from evalflow.tracking.mlflow_store import MLflow
+
+sent = []
+whole = MlflowClient.log_batch
+
+def log_batch(self, *args, **more):
+    whole(self, *args, **more)
+    sent.append(args)
+    if len(sent) == 2:
+        os.kill(os.getpid(), 9)
+
+MlflowClient.log_batch = log_batch
+outputs = pathlib.Path(sys.argv[2])
+MLflow().log(made_in(outputs / "killed", "died"), outputs)
+"""
 
 
 def runs_of(client: Any, run_id: str) -> dict[str, Any]:
@@ -105,6 +127,15 @@ def test_a_run_logged_again_from_elsewhere_is_continued_and_keeps_its_commit(
     assert runs_of(client, "moved")["greedy s0"].data.tags["evalflow.git"] == "0123456789ab"
 
 
+def test_two_runs_of_one_id_do_not_overwrite_each_other(make_run: MakeRun, log: Log, client: Any) -> None:
+    """Two machines may begin the same config in the same second: what another session began is another run."""
+    first = log(make_run("twin"))
+    second = log(make_run("twin", sessions=[session("elsewhere")]))
+    assert not set(first.run_ids) & set(second.run_ids)
+    assert log(make_run("twin")).run_ids == first.run_ids
+    assert {client.get_run(run_id).info.lifecycle_stage for run_id in second.run_ids} == {"active"}
+
+
 def test_a_number_that_is_no_longer_so_does_not_stay(make_run: MakeRun, log: Log, client: Any) -> None:
     """A report that lost a gate is logged as a new run in place of the old, and the arms' runs are continued."""
     first = log(make_run("fewer"))
@@ -171,6 +202,148 @@ def test_a_run_left_by_a_killed_process_is_ended_at_the_next_logging(make_run: M
     assert client.get_run(ours.info.run_id).info.status == "KILLED"
     assert client.get_run(other.info.run_id).info.status == "RUNNING"
     client.delete_run(other.info.run_id)
+
+
+def test_a_process_killed_while_it_logs_leaves_runs_that_recovery_ends_and_logging_again_completes(
+    make_run: MakeRun, log: Log, client: Any, outputs: Path
+) -> None:
+    """A SIGKILL in mid-logging leaves runs RUNNING; recovery makes them KILLED, and logging again finishes the same."""
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLED_WHILE_LOGGING, str(HERE), str(outputs)], capture_output=True, check=False
+    )
+    assert killed.returncode == -9, killed.stderr.decode()
+    left = runs_of(client, "died")
+    assert sorted(run.info.status for run in left.values()) == ["FINISHED", *["RUNNING"] * 4]
+
+    MLflow().recover(outputs, "word_tasks")
+    assert sorted(run.info.status for run in runs_of(client, "died").values()) == ["FINISHED", *["KILLED"] * 4]
+
+    logged = log(make_run("died"))
+    assert set(logged.run_ids) == {run.info.run_id for run in left.values()}
+    whole = runs_of(client, "died")
+    assert {run.info.status for run in whole.values()} == {"FINISHED"}
+    assert not [tag for run in whole.values() for tag in run.data.tags if tag in (BEGUN_TAG, BY_TAG)]
+
+
+def test_recovery_makes_no_experiment_and_leaves_deleted_ones_alone(client: Any, outputs: Path) -> None:
+    """Recovering an experiment that never was, or was deleted, changes nothing in the store."""
+    gone = client.create_experiment("was deleted")
+    run = client.create_run(gone, tags={BEGUN_TAG: "1"})
+    client.delete_experiment(gone)
+    before = {experiment.name for experiment in client.search_experiments()}
+    MLflow().recover(outputs, "never was")
+    MLflow().recover(outputs, "was deleted")
+    MLflow(experiment="never was either").recover(outputs, "word_tasks")
+    assert {experiment.name for experiment in client.search_experiments()} == before
+    assert client.get_run(run.info.run_id).info.status == "RUNNING"
+
+
+def test_recovery_of_a_store_that_is_away_is_an_error_in_one_line(outputs: Path) -> None:
+    """A server that refuses the connection is a TrackingError, as it is for logging."""
+    with pytest.raises(TrackingError, match="the tracking store cannot be used"):
+        MLflow(uri="http://127.0.0.1:9").recover(outputs, "word_tasks")
+
+
+def test_on_a_server_only_what_is_surely_dead_is_ended(client: Any) -> None:
+    """Where others may be writing, a run of a living or foreign process stays, for an hour at most."""
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    now = str(round(time.time()))
+    experiment = client.create_experiment("shared")
+    machine = _writer().partition(":")[0]
+
+    def begun(by: str, at: str = now) -> str:
+        return str(client.create_run(experiment, tags={BEGUN_TAG: at, BY_TAG: by}).info.run_id)
+
+    dead, alive = begun(f"{machine}:{ended.pid}"), begun(_writer())
+    foreign, old, odd = begun(f"elsewhere:{ended.pid}"), begun("elsewhere:1", at="1"), begun(f"{machine}:x")
+    huge = begun(f"{machine}:{10**30}")
+    _end_killed(client, experiment, alone=False)
+    status = {run: client.get_run(run).info.status for run in (dead, old, alive, foreign, odd, huge)}
+    assert list(status.values()) == ["KILLED", "KILLED", "RUNNING", "RUNNING", "RUNNING", "RUNNING"]
+
+
+def test_a_run_that_was_logged_interrupted_is_continued_once_it_was_resumed(
+    make_run: MakeRun, log: Log, client: Any
+) -> None:
+    """An interrupted session's runs are killed ones, and the resumed run finishes the same; nothing stale stays."""
+    stopped = make_run("resumed", verdict="incomplete", sessions=[session("s1", "interrupted")])
+    arms = report("resumed")["arms"]
+    for has in arms.values():
+        for figures in (has["figures"], *has["by_seed"].values()):
+            del figures["lat/ttft_s/p50"]  # not taken yet, as the first arm's quality
+    arms["greedy"]["by_seed"]["0"]["quality/exact"] = figure(None)
+    partial = replace(stopped, rows=stopped.rows[:2], report={**stopped.report, "arms": arms})
+    first = log(partial)
+    assert {run.info.status for run in runs_of(client, "resumed").values()} == {"KILLED"}
+
+    second = log(make_run("resumed", sessions=[session("s1", "interrupted"), session("s2")]))
+    assert second.run_ids == first.run_ids
+    whole = runs_of(client, "resumed")
+    assert {run.info.status for run in whole.values()} == {"FINISHED"}
+    greedy = whole["greedy s0"].data
+    assert greedy.metrics["quality/exact"] == pytest.approx(2 / 3, abs=1e-6)
+    assert "evalflow.undefined.quality/exact" not in greedy.tags
+    assert "evalflow.undefined.lat/ttft_s/p95" in greedy.tags
+
+
+def test_a_time_that_came_to_be_over_two_sessions_does_not_stay_as_a_measurement(
+    make_run: MakeRun, log: Log, client: Any
+) -> None:
+    """A resumed arm whose time was logged before is logged anew, and its time is a tag; the other arms go on."""
+    first = log(make_run("slower"))
+    arms = report("slower")["arms"]
+    arms["greedy"]["by_seed"]["0"]["lat/ttft_s/p50"] = figure(0.5, "s", n_sessions=2)
+    second = log(make_run("slower", arms=arms))
+    assert [a == b for a, b in zip(first.run_ids, second.run_ids, strict=True)] == [False, True, True, True, True]
+    greedy = runs_of(client, "slower")["greedy s0"].data
+    assert "lat/ttft_s/p50" not in greedy.metrics
+    assert greedy.tags["evalflow.over_sessions.lat/ttft_s/p50"] == "0.5 s over 2 sessions"
+
+
+def test_a_sweep_is_one_run_above_those_of_its_jobs(
+    make_run: MakeRun, log: Log, client: Any, outputs: Path, tmp_path: Path
+) -> None:
+    """The sweep's run is flat, tagged as its jobs' are, has the files, and is on top of a newest-first list."""
+    settings = {"experiment": "swept"}
+    for number in ("1", "2"):
+        log(replace(make_run(f"job{number}"), sweep_id=SWEEP_ID, swept={"seed": number}), **settings)
+    logged = MLflow(**settings).log_sweep(swept_in(tmp_path), outputs)
+    experiment = client.get_experiment_by_name("swept")
+    found = client.search_runs([experiment.experiment_id], f"tags.`evalflow.sweep_id` = '{SWEEP_ID}'")
+    assert len(found) == 11
+    assert (found[0].info.run_name, found[0].info.status) == ("sweep: incomplete", "FAILED")
+    assert logged.run_ids == (found[0].info.run_id,)
+    assert found[0].data.tags["evalflow.role"] == "sweep"
+    assert found[0].data.tags["mlflow.note.content"].startswith("**Verdict: incomplete**")
+    assert not {"mlflow.parentRunId", BEGUN_TAG, BY_TAG} & set(found[0].data.tags)
+    assert files_of(client, found[0]) == {"sweep.json", "summary.json", "summary.csv"}
+    assert not found[0].inputs.dataset_inputs
+    view = json.loads(experiment.tags[VIEW_TAG])
+    assert view["selectedColumns"][:2] == ["params.`sweep.seed`", "params.`sweep.concurrency`"]
+    assert logged.link.endswith(f"/experiments/{experiment.experiment_id}/runs?viewStateShareKey=evalflow")
+
+
+def test_a_sweep_logged_again_is_the_same_run(log: Log, client: Any, outputs: Path, tmp_path: Path) -> None:
+    """A sweep that was completed is continued, and one whose means are fewer takes the place of the old run."""
+    tracker = MLflow(experiment="swept again")
+    first = tracker.log_sweep(swept_in(tmp_path), outputs)
+    passed = {"verdict": "pass", "exit_code": 0, "jobs": [job(n, str(n), "1") for n in range(4)]}
+    assert tracker.log_sweep(swept_in(tmp_path, **passed), outputs).run_ids == first.run_ids
+    third = tracker.log_sweep(swept_in(tmp_path, **passed, grid=[]), outputs)
+    assert third.run_ids != first.run_ids
+    experiment = client.get_experiment_by_name("swept again").experiment_id
+    [only] = client.search_runs([experiment])
+    assert (only.info.run_name, only.info.status) == ("sweep: pass", "FINISHED")
+
+
+def test_a_private_sweep_keeps_what_a_job_said_out_of_the_store(tmp_path: Path) -> None:
+    """Neither database nor files of the store hold a word of why a job could not run."""
+    outputs = tmp_path / "outputs"
+    MLflow(private=True).log_sweep(swept_in(tmp_path), outputs)
+    stored = [path for path in outputs.rglob("*") if path.is_file()]
+    assert {"mlflow.db", "summary.json"} <= {path.name for path in stored}
+    assert [path for path in stored if b"zebra" in path.read_bytes()] == []
 
 
 def test_a_deleted_experiment_is_refused_with_the_way_out(make_run: MakeRun, log: Log, client: Any) -> None:

@@ -57,6 +57,24 @@ def test_a_password_is_blotted_out_anywhere_in_a_message() -> None:
     assert "p:w" not in said
 
 
+@pytest.mark.parametrize("uri", [None, "sqlite:///{tmp}/own/runs.db", "{tmp}/folder", "file://{tmp}/folder"])
+def test_a_store_of_files_that_is_not_there_is_missing_and_looking_makes_none(tmp_path: Path, uri: str | None) -> None:
+    """A database or folder that does not exist is missing, and neither looking nor recovering creates anything."""
+    uri = uri and uri.format(tmp=tmp_path)
+    assert store_at(uri, tmp_path / "outputs").missing
+    MLflow(uri=uri).recover(tmp_path / "outputs", "word_tasks")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_server_and_a_file_with_something_in_it_are_not_missing(tmp_path: Path) -> None:
+    """An empty file is no store yet, one with content may be, and a server is asked."""
+    (tmp_path / "mlflow.db").touch()
+    assert store_at(None, tmp_path).missing
+    (tmp_path / "mlflow.db").write_text("something")
+    assert not store_at(None, tmp_path).missing
+    assert not store_at("http://127.0.0.1:9", tmp_path).missing
+
+
 @pytest.mark.parametrize(
     ("uri", "said"),
     [

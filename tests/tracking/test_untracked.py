@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from evalflow.tracking.finished_sweep import FinishedSweep
 from evalflow.tracking.untracked import Untracked
 from tests.tracking.written_run import MakeRun
 
@@ -13,4 +14,5 @@ def test_untracked_logs_nowhere(make_run: MakeRun, tmp_path: Path) -> None:
     run = make_run("r")
     before = sorted(tmp_path.rglob("*"))
     assert Untracked().log(run, tmp_path) is None
+    assert Untracked().log_sweep(FinishedSweep(tmp_path, {}), tmp_path) is None
     assert sorted(tmp_path.rglob("*")) == before

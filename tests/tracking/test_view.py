@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from pathlib import Path
 
 from evalflow.tracking.entry import entries
-from evalflow.tracking.view import view_link, view_state
+from evalflow.tracking.sweep_entry import sweep_entry
+from evalflow.tracking.view import sweep_view_state, view_link, view_state
 from tests.tracking.written_run import MakeRun
+from tests.tracking.written_sweep import swept_in
 
 
 def test_columns_begin_with_the_figures_that_decided_and_end_with_the_params(make_run: MakeRun) -> None:
@@ -27,6 +31,35 @@ def test_columns_begin_with_the_figures_that_decided_and_end_with_the_params(mak
         "params.`concurrency`",
         "params.`decoding.temperature`",
     ]
+
+
+def test_what_was_swept_comes_before_the_numbers(make_run: MakeRun) -> None:
+    """The swept values of a job are the first columns, since a run's name has seldom room for them."""
+    run = replace(make_run("r"), sweep_id="s", swept={"seed": "1", "concurrency": "6"})
+    columns = json.loads(view_state(entries(run, private=False, git=None), run.report))["selectedColumns"]
+    assert columns[:3] == ["params.`sweep.seed`", "params.`sweep.concurrency`", "metrics.`quality/exact`"]
+    assert columns.count("params.`sweep.seed`") == 1
+
+
+def test_after_a_sweep_the_columns_are_what_was_swept_decided_and_missed(tmp_path: Path) -> None:
+    """A sweep's view has its axes, quality and deltas, counts of missed jobs and gates, other figures, and the arm."""
+    sweep = swept_in(tmp_path)
+    state = json.loads(sweep_view_state(sweep_entry(sweep, private=False, git=None), sweep.summary))
+    assert state["selectedColumns"] == [
+        "params.`sweep.seed`",
+        "params.`sweep.concurrency`",
+        "metrics.`quality/exact`",
+        "metrics.`delta/exact long_vs_short`",
+        "metrics.`n/jobs_failed`",
+        "metrics.`n/jobs_incomplete`",
+        "metrics.`n/gates_failed`",
+        "metrics.`n/gates_unreadable`",
+        "metrics.`lat/ttft_s/p50`",
+        "metrics.`stability/seed_sd`",
+        "params.`arm`",
+        "params.`seed`",
+    ]
+    assert (state["orderByKey"], state["orderByAsc"]) == ("attributes.start_time", False)
 
 
 def test_a_view_fits_in_an_experiment_tag_however_many_figures_there_are(make_run: MakeRun) -> None:

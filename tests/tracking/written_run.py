@@ -75,6 +75,11 @@ def gate(outcome: str, expected: str = "pass", **more: Any) -> dict[str, Any]:
     }
 
 
+def session(name: str, state: str = "finished") -> dict[str, Any]:
+    began = {"session": name, "started": "2026-11-29T10:00:00+00:00"}
+    return {**began, "finished": "2026-11-29T10:05:00+00:00", "state": state, "n_rows": 12}
+
+
 def report(run_id: str) -> dict[str, Any]:
     delta = {
         "delta": -0.1,
@@ -94,7 +99,7 @@ def report(run_id: str) -> dict[str, Any]:
         "reasons": [],
         "started": "2026-11-29T10:00:00+00:00",
         "finished": "2026-11-29T10:05:00+00:00",
-        "sessions": ["s1"],
+        "sessions": [session("s1")],
         "instrument": {"hash": "0123456789abcdef" * 4},
         "dataset": {"name": "words", "n": 3, **fingerprints(ITEMS)},
         "arms": {name: arm(seeds, 1.0 if "sampled" in name else 0.0) for name, seeds in ARMS.items()},
@@ -109,6 +114,7 @@ def report(run_id: str) -> dict[str, Any]:
         },
         "coverage": {},
         "driver": {},
+        "notes": ["its rows come from one session"],
         "limits": ["three items show little"],
     }
 

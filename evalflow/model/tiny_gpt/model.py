@@ -34,6 +34,7 @@ class TinyGPT(Model):
     """
 
     regimes: ClassVar[tuple[str, ...]] = ("cold", "isolated", "warm")
+    concurrency_free: ClassVar[bool] = True
 
     checkpoint: CheckpointName = "long"
     retrain: bool = False

@@ -1,0 +1,48 @@
+"""`evalflow merge RUN RUN ...`: the shards of one run put together, scored and judged as the whole."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from evalflow.command.options import CommandParser, Options
+from evalflow.command.run import complain, show
+
+
+def merge(words: Sequence[str], options: Options) -> int:
+    """Merge runs, or those of a sweep named by its id."""
+    from evalflow.job import kept_from_others, rescored, track
+    from evalflow.report.terminal import say
+    from evalflow.runner.merge import merge as merged
+    from evalflow.runner.stored_run import load_run
+
+    parser = CommandParser("merge", "the runs of all shards, or the id of the sweep that ran them, and --outputs DIR")
+    parser.add_argument("runs", nargs="+")
+    parser.add_argument("--outputs", type=Path, default=Path("outputs"))
+    asked = parser.parse_args(list(words))
+    folders = [folder for named in asked.runs for folder in _folders(named, asked.outputs)]
+    with ExitStack() as held:
+        for folder in dict.fromkeys(folders):
+            held.enter_context(kept_from_others(folder))
+        whole = merged([load_run(folder) for folder in dict.fromkeys(folders)], asked.outputs)
+    with rescored(whole, options.allow) as (plan, done):
+        show(done, options)
+        tracked = track(plan.tracking, done, asked.outputs)
+        if tracked.link and not options.quiet:
+            say(lambda: print(f"MLflow: {tracked.link}"))
+        complain(tracked.trouble)
+    return done.exit_code
+
+
+def _folders(named: str, outputs: Path) -> list[Path]:
+    """The run's folder, or those of a sweep's jobs."""
+    from evalflow.runner.stored_run import find_run
+    from evalflow.runner.sweep_record import SWEEPS, SweepFolder
+
+    sweep = SweepFolder(outputs / SWEEPS / named)
+    jobs = sweep.state().get("jobs")
+    if not jobs:
+        return [find_run(named, outputs)]
+    records = [sweep.read(number) for number in range(len(jobs))]
+    return [Path(record.folder) for record in records if record is not None and record.folder is not None]

@@ -1,0 +1,66 @@
+"""The flags that every command takes, and a parser that answers as the rest of the house does."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+from evalflow.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Options:
+    """Our own flags; everything else on the line is a command's words, overrides, or Hydra's.
+
+    `silent` is no flag: a job that runs beside others leaves the telling to its sweep.
+    """
+
+    folders: tuple[Path, ...] = ()
+    allow: tuple[str, ...] = ()
+    quiet: bool = False
+    debug: bool = False
+    silent: bool = False
+
+
+def options_of(line: Sequence[str]) -> tuple[Options, list[str]]:
+    """The flags of a command line, and its other words.
+
+    Raises:
+        UsageError: a flag lacks its value.
+    """
+    parser = argparse.ArgumentParser(prog="evalflow", add_help=False, allow_abbrev=False, exit_on_error=False)
+    parser.add_argument("--config-dir", action="append", default=[], type=Path)
+    parser.add_argument("--allow", action="append", default=[])
+    parser.add_argument("--quiet", action="store_true")
+    parser.add_argument("--debug", action="store_true")
+    try:
+        known, rest = parser.parse_known_args(list(line))
+    except argparse.ArgumentError as fault:
+        raise UsageError(f"command line: {fault}; see evalflow --help") from None
+    allow = (*known.allow, *allowed_by_environment())
+    return Options(tuple(known.config_dir), allow, known.quiet, known.debug), rest
+
+
+def allowed_by_environment() -> list[str]:
+    """The module prefixes that EVALFLOW_ALLOW names."""
+    return [prefix for prefix in os.environ.get("EVALFLOW_ALLOW", "").replace(":", ",").split(",") if prefix]
+
+
+class CommandParser(argparse.ArgumentParser):
+    """The words of one command. What is wrong with them is a UsageError that says what it takes."""
+
+    def __init__(self, name: str, takes: str) -> None:
+        super().__init__(prog=f"evalflow {name}", add_help=False, allow_abbrev=False)
+        self._name, self._takes = name, takes
+
+    def error(self, message: str) -> NoReturn:
+        """Refuse the words.
+
+        Raises:
+            UsageError: always.
+        """
+        raise UsageError(f"evalflow {self._name}: {message}; it takes {self._takes}")

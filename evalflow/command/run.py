@@ -1,0 +1,110 @@
+"""`evalflow [key=value ...]`: compose, plan, run, report, track."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from evalflow.command.options import Options
+from evalflow.errors import ConfigError, ExitCode
+
+if TYPE_CHECKING:
+    from evalflow.job import Done
+    from evalflow.runner.plan import Plan
+    from evalflow.runner.session import SweepJob
+
+
+def run(overrides: Sequence[str], options: Options) -> int:
+    """The whole flow of one experiment."""
+    done = carry(planned(overrides, options), options)
+    return ExitCode.PASS if done is None else done.exit_code
+
+
+def planned(overrides: Sequence[str], options: Options) -> Plan:
+    """The plan of a command line.
+
+    Raises:
+        ConfigError: every fault of it, with the file or override that each came from.
+    """
+    from evalflow.runner.build import Faults
+    from evalflow.runner.compose import compose_config
+    from evalflow.runner.origin import blamed
+    from evalflow.runner.plan import build_plan
+
+    faults = Faults()
+    composed = compose_config(overrides, options.folders, faults)
+    if composed is None:
+        raise ConfigError(faults.found)
+    try:
+        return build_plan(composed.config, options.allow, faults)
+    except ConfigError as fault:
+        raise ConfigError([blamed(one, composed) for one in fault.faults]) from None
+
+
+def carry(plan: Plan, options: Options, job: SweepJob | None = None) -> Done | None:
+    """Run a plan, or print it (None); from here on nothing can be wrong with the config."""
+    from rich.console import Console
+
+    from evalflow.job import performed, track
+    from evalflow.report.progress import TerminalProgress
+    from evalflow.report.terminal import console, say
+    from evalflow.runner.journal import check_writable
+    from evalflow.runner.resume import take_up
+
+    outputs, out = Path(plan.runner.outputs), console()
+
+    def notice(told: str) -> None:
+        if not options.quiet:
+            say(partial(out.print, told, soft_wrap=True))
+
+    if plan.config.get("dry_run"):
+        from evalflow.report.dry_run import print_plan
+
+        check_writable(outputs, plan.name)
+        held = take_up(plan, notice)
+        if held is not None:
+            held.lock.release()
+        say(partial(print_plan, plan, out))
+        return None
+    progress = TerminalProgress(Console(stderr=True), plan.runner.progress and not options.quiet)
+    with contextlib.closing(progress), performed(plan, progress, notice, job) as done:
+        progress.close()
+        show(done, options)
+        if done.interrupted:
+            complain("interrupted (exit code 130); what was answered is on disk, and the same command goes on")
+        else:
+            tracked = track(plan.tracking, done, outputs)
+            if tracked.link:
+                notice(f"MLflow: {tracked.link}")
+            complain(tracked.trouble)
+    return done
+
+
+def show(done: Done, options: Options) -> None:
+    """Print a report, where it lies, and what kept it from there."""
+    from evalflow.report.console import print_report
+    from evalflow.report.terminal import console, say
+
+    def tell() -> None:
+        if options.quiet:
+            print(done.report["verdict"])
+            return
+        out = console()
+        print_report(done.report, out)
+        out.print(f"Folder: {done.folder}", soft_wrap=True)
+
+    if not options.silent:
+        say(tell)
+    complain(None if done.unwritten is None else str(done.unwritten))
+
+
+def complain(trouble: str | None) -> None:
+    """Say what went wrong beside the answer, on standard error."""
+    from evalflow.report.terminal import say
+
+    if trouble is not None:
+        say(partial(print, f"evalflow: {trouble}", file=sys.stderr))

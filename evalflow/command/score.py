@@ -1,0 +1,25 @@
+"""`evalflow score RUN`: the same scoring over stored rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from evalflow.command.options import CommandParser, Options
+from evalflow.command.run import show
+
+
+def score(words: Sequence[str], options: Options) -> int:
+    """Score and judge a stored run again, without its model."""
+    from pathlib import Path
+
+    from evalflow.job import rescored
+    from evalflow.runner.stored_run import find_run
+
+    parser = CommandParser("score", "one run: its folder or its id under outputs/ (or under --outputs DIR)")
+    parser.add_argument("run")
+    parser.add_argument("--outputs", type=Path, default=Path("outputs"))
+    asked = parser.parse_args(list(words))
+    with rescored(find_run(asked.run, asked.outputs), options.allow) as (_, done):
+        show(done, options)
+    unwritten = done.unwritten
+    return int(unwritten.exit_code if unwritten else done.report["exit_code"])

@@ -1,0 +1,20 @@
+"""`evalflow ui`: the MLflow UI on the store that runs are logged to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from evalflow.command.options import CommandParser, Options
+
+
+def ui(words: Sequence[str], options: Options) -> int:  # noqa: ARG001 - every command has this shape
+    """Serve the UI until Ctrl-C."""
+    from evalflow.tracking.ui import serve
+
+    parser = CommandParser("ui", "--outputs DIR, --uri URI, --port N")
+    parser.add_argument("--outputs", type=Path, default=Path("outputs"))
+    parser.add_argument("--uri", default=None)
+    parser.add_argument("--port", type=int, default=5000)
+    asked = parser.parse_args(list(words))
+    return serve(asked.outputs, asked.uri, asked.port, lambda address: print(f"{address}  (Ctrl-C ends it)"))

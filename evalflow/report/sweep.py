@@ -1,0 +1,417 @@
+"""A sweep told as one: its jobs, and a grid of their figures, each a mean over the jobs that differ in seed alone."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from evalflow.errors import WORST_FIRST, ExitCode, worst
+from evalflow.record import SCHEMA_VERSION
+from evalflow.report.console import STYLE, number, printable
+
+SEED = "seed"
+"""The axis that a mean is taken over; every other one is a side of the grid."""
+DIFFER = "jobs differ in dataset or metrics"
+RESULT = ("mean", "low", "high", "method", "reason", "note")
+NO_REPORT = "the job has no report"
+NO_SUCH = "the job has no such figure"
+SAME = "no variation"
+JOB_LINES, GRID_LINES, NOTE_LINES = 40, 80, 20
+"""The most that is printed of each; what is left out is counted."""
+POSSIBLE = {"share": (0.0, 1.0), "s": (0.0, math.inf), "bytes": (0.0, math.inf), "tokens/s": (0.0, math.inf)}
+"""What a figure of a unit can be at all; an interval over jobs ends there."""
+
+
+@dataclass(frozen=True)
+class _Line:
+    """What one line of the grid reads in a report: a figure of an arm, or the delta of a comparison."""
+
+    part: Literal["arms", "comparisons"]
+    name: str
+    figure: str
+
+    @property
+    def label(self) -> str:
+        return self.figure if self.part == "arms" else f"delta {self.figure}"
+
+    def read(self, report: Mapping[str, Any] | None) -> _Reading:
+        """The number in one job's report, or why there is none."""
+        if report is None:
+            return _Reading(reason=NO_REPORT)
+        whole = report[self.part].get(self.name, {})
+        entry = (whole.get("figures", {}) if self.part == "arms" else whole).get(self.figure)
+        if entry is None:
+            return _Reading(reason=NO_SUCH)
+        value = entry["value" if self.part == "arms" else "delta"]
+        if value is None:
+            return _Reading(reason=entry["reason"])
+        if entry["n_sessions"] > 1:
+            return _Reading(reason=f"taken in {entry['n_sessions']} sessions")
+        missing = entry["n_total"] - entry["n_scored"] if self.part == "arms" else len(entry["unpaired"])
+        # a report does not say which arms a comparison has; and no decoding decides which rows fail
+        greedy = whole["conditions"]["greedy"] if self.part == "arms" else _all_greedy(report)
+        greedy = greedy and not self.figure.startswith("n/")
+        return _Reading(value, entry["low"], entry["high"], entry["method"], missing=missing, greedy=greedy)
+
+    def unit(self, reports: Iterable[Mapping[str, Any]]) -> str:
+        """The figure's unit; a delta has that of its figure."""
+        arms = (a for r in reports for name, a in r["arms"].items() if self.part != "arms" or name == self.name)
+        units = (arm["figures"][self.figure]["unit"] for arm in arms if self.figure in arm["figures"])
+        return next((unit for unit in units if unit), "")
+
+    def possible(self, unit: str) -> tuple[float, float]:
+        """What the number can be at all."""
+        low, high = POSSIBLE.get(unit, (-math.inf, math.inf))
+        return (low, high) if self.part == "arms" else (low - high, high - low)
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """One job's number with its own interval; without a number, the reason. `missing` counts rows, or pairs."""
+
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    method: str | None = None
+    reason: str | None = None
+    missing: int = 0
+    greedy: bool = False
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A cell's place in every line of the grid, and the jobs that fall into it with the seed of each."""
+
+    at: Mapping[str, str]
+    seeds: Mapping[int, str | None]
+
+
+def summarise(
+    sweep_id: str,
+    overrides: Sequence[str],
+    jobs: Sequence[Mapping[str, Any]],
+    reports: Mapping[int, Mapping[str, Any]],
+    *,
+    started: str,
+    finished: str | None = None,
+    parallel: bool = False,
+    interrupted: bool = False,
+) -> dict[str, Any]:
+    """The summary of a sweep, as plain JSON values.
+
+    `jobs` (at least one) tell number, overrides, swept values, state, verdict, exit code, run, and why it failed;
+    `reports` hold a report by the number of its job. A job that was not run counts as interrupted where the sweep
+    was, else as incomplete. The experiment is the one that the reports name; of several, all.
+    """
+    told = [_told(job, reports.get(job["job"])) for job in jobs]
+    axes: dict[str, list[str]] = {}
+    for axis, value in (swept for job in jobs for swept in job["swept"].items()):
+        axes[axis] = list(dict.fromkeys([*axes.get(axis, ()), value]))
+    code = worst([_code(job, interrupted) for job in jobs])
+    verdicts = {ExitCode.PASS: "pass", ExitCode.FAIL: "fail", ExitCode.UNREADABLE: "unreadable"}
+    grid = _grid(_columns(jobs), reports)
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "sweep_id": sweep_id,
+        "experiment": ", ".join(_experiments(jobs, reports)),
+        "overrides": list(overrides),
+        "verdict": verdicts.get(code, "incomplete"),
+        "exit_code": int(code),
+        "started": started,
+        "finished": finished,
+        "parallel": parallel,
+        "axes": axes,
+        "jobs": told,
+        "grid": grid,
+        "notes": [*_notes(told, axes, reports, grid, parallel), *_failures(told)],
+    }
+
+
+def summary_csv(summary: Mapping[str, Any]) -> str:
+    """The grid as CSV, one line per cell; an axis is a column, an undefined number is empty."""
+    axes = [axis for axis in summary["axes"] if axis != SEED]
+    numbers = ("n_jobs", "n_defined", *RESULT)
+    out = io.StringIO(newline="")
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["arm", "figure", "unit", *axes, *numbers])
+    for line in summary["grid"]:
+        for cell in line["cells"]:
+            at = [cell["at"].get(axis) for axis in axes]
+            writer.writerow([line["arm"], line["figure"], line["unit"], *at, *(cell[key] for key in numbers)])
+    # a word of a command line that was no UTF-8 cannot be written as it is
+    return out.getvalue().encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def print_sweep(summary: Mapping[str, Any], console: Console) -> None:
+    """Jobs a line each, the grid, notes, and the verdict last; of very many jobs the worst, and the rest is counted."""
+    summary = printable(summary)
+    jobs, grid = summary["jobs"], _merged(summary["grid"])
+    over = ", ".join(f"{axis} ({len(values)})" for axis, values in summary["axes"].items())
+    count = f"{len(jobs)} job{'s' * (len(jobs) != 1)}{f' over {over}' if over else ''}"
+    heading = [summary["experiment"], f"sweep {summary['sweep_id']}", count]
+    console.print(Text(" · ".join(part for part in heading if part), style="bold"))
+    ordered = jobs if len(jobs) <= JOB_LINES else sorted(jobs, key=_severity)
+    console.print(_jobs_table(ordered[:JOB_LINES], list(summary["axes"])))
+    if left := Counter(_verdict(job) for job in ordered[JOB_LINES:]):
+        kinds = ", ".join(f"{n} {verdict}" for verdict, n in left.items())
+        console.print(Text(f"  {left.total()} more jobs are left out: {kinds}\n"))
+    if grid:
+        _print_grid(grid, console)
+    notes = [f"  note: {note}\n" for note in summary["notes"]]
+    if len(notes) > NOTE_LINES:
+        notes[NOTE_LINES:] = [f"  {len(notes) - NOTE_LINES} more notes are left out\n"]
+    if notes:
+        console.print(Text("".join(notes)))
+    verdict = Text("Sweep: ").append(summary["verdict"], style=STYLE[summary["verdict"]])
+    console.print(verdict.append(f" (exit code {summary['exit_code']})"))
+
+
+def _told(job: Mapping[str, Any], report: Mapping[str, Any] | None) -> dict[str, Any]:
+    """A job with what its report says of it: the gates that decided against it, and why it is worth less."""
+    deciding = {} if report is None else {n: g["outcome"] for n, g in report["gates"].items() if not g["report_only"]}
+    sorts = {"failed": "fail", "unreadable": "unreadable"}
+    gates = {said: [name for name, came in deciding.items() if came == sort] for said, sort in sorts.items()}
+    return {**job, "said": job["said"] or (report and "; ".join(report["reasons"])) or None, "gates": gates}
+
+
+def _experiments(jobs: Sequence[Mapping[str, Any]], reports: Mapping[int, Mapping[str, Any]]) -> list[str]:
+    """The names in the reports; where there is none, those that were asked for."""
+    asked = (word.partition("=")[2] for job in jobs for word in job["overrides"] if word.startswith("experiment="))
+    return list(dict.fromkeys(reports[n]["experiment"] for n in sorted(reports)) or dict.fromkeys(asked))
+
+
+def _code(job: Mapping[str, Any], interrupted: bool) -> int:
+    """What a job counts as. A process that was killed has a code of its own, or none."""
+    if job["state"] == "not run":
+        return ExitCode.INTERRUPTED if interrupted else ExitCode.INCOMPLETE
+    return job["exit_code"] if job["exit_code"] in set(ExitCode) else ExitCode.INCOMPLETE
+
+
+def _columns(jobs: Sequence[Mapping[str, Any]]) -> list[_Column]:
+    """Jobs that share every swept value but the seed fall into one column."""
+    found: dict[tuple[tuple[str, str], ...], dict[int, str | None]] = {}
+    for job in jobs:
+        at = tuple((axis, value) for axis, value in job["swept"].items() if axis != SEED)
+        found.setdefault(at, {})[job["job"]] = job["swept"].get(SEED)
+    return [_Column(dict(at), seeds) for at, seeds in found.items()]
+
+
+def _grid(columns: Sequence[_Column], reports: Mapping[int, Mapping[str, Any]]) -> list[dict[str, Any]]:
+    ordered = [reports[number] for number in sorted(reports)]
+    grid = []
+    for line in _lines(ordered):
+        unit = line.unit(ordered)
+        cells = [_cell(line, column, unit, reports) for column in columns]
+        grid.append({"arm": line.name, "figure": line.label, "unit": unit, "cells": cells})
+    return grid
+
+
+def _lines(reports: Sequence[Mapping[str, Any]]) -> list[_Line]:
+    """Every arm's quality and what a gate or a comparison reads, then every comparison; in the reports' order."""
+    read = {gate["figure"] for report in reports for gate in report["gates"].values()}
+    read |= {figure for report in reports for deltas in report["comparisons"].values() for figure in deltas}
+    arms: dict[str, dict[str, None]] = {}
+    for report in reports:
+        for name, arm in report["arms"].items():
+            arms.setdefault(name, {}).update(dict.fromkeys(arm["figures"]))
+    of_arms = [
+        _Line("arms", name, figure)
+        for name, figures in arms.items()
+        for figure in figures
+        if figure in read or figure.startswith("quality/")
+    ]
+    deltas = (_Line("comparisons", n, f) for report in reports for n, ds in report["comparisons"].items() for f in ds)
+    return [*of_arms, *dict.fromkeys(deltas)]
+
+
+def _cell(line: _Line, column: _Column, unit: str, reports: Mapping[int, Mapping[str, Any]]) -> dict[str, Any]:
+    readings = {job: line.read(reports.get(job)) for job in column.seeds}
+    defined = {job: reading for job, reading in readings.items() if reading.value is not None}
+    counts = {"at": dict(column.at), "jobs": list(readings), "n_jobs": len(readings), "n_defined": len(defined)}
+    cell: dict[str, Any] = {**counts, **dict.fromkeys(RESULT)}
+    if not defined:
+        (reason, _), *_ = Counter(reading.reason for reading in readings.values()).most_common(1)
+        return {**cell, "reason": reason}
+    if len({reports[job]["instrument"]["quality_hash"] for job in defined}) > 1:
+        return {**cell, "reason": DIFFER}
+    missing = sorted({reading.missing for reading in defined.values()})
+    lost = f"{' to '.join(str(n) for n in dict.fromkeys((missing[0], missing[-1])))} missing" if missing[-1] else None
+    if len(defined) == 1:
+        (only,) = defined.values()
+        ends = {"mean": only.value, "low": only.low, "high": only.high, "method": only.method}
+        return {**cell, **ends, "note": lost}
+    seeds = {column.seeds[job] for job in defined} - {None}
+    over = f"{len(defined)} {'seeds' if len(seeds) == len(defined) else 'jobs'}"
+    found = _mean([r.value for r in defined.values() if r.value is not None], over, *line.possible(unit))
+    if found["note"] == SAME and all(reading.greedy for reading in defined.values()):
+        found["note"] = f"{SAME} by design"
+    return {**cell, **found, "note": "; ".join(note for note in (found["note"], lost) if note) or None}
+
+
+def _mean(values: Sequence[float], over: str, lowest: float, highest: float) -> dict[str, Any]:
+    """The mean of at least two jobs' numbers, with Student's t interval, cut at what is possible, where they vary."""
+    from evalflow.numeric.cluster import mean_interval
+    from evalflow.numeric.moments import mean
+    from evalflow.numeric.undefined import Undefined
+
+    found: dict[str, Any] = dict.fromkeys(RESULT)
+    try:
+        found["mean"] = mean(values)
+        if len(set(values)) == 1:
+            return {**found, "note": SAME}
+        interval = mean_interval(values, range(len(values)))
+    except Undefined as undefined:
+        return {**found, ("reason" if found["mean"] is None else "note"): undefined.reason}
+    low, high = max(lowest, interval.low), min(highest, interval.high)
+    return {**found, "low": float(low), "high": float(high), "method": f"t over {over}"}
+
+
+def _all_greedy(report: Mapping[str, Any]) -> bool:
+    return all(arm["conditions"]["greedy"] for arm in report["arms"].values())
+
+
+def _notes(
+    jobs: Sequence[Mapping[str, Any]],
+    axes: Mapping[str, Sequence[str]],
+    reports: Mapping[int, Mapping[str, Any]],
+    grid: Sequence[Mapping[str, Any]],
+    parallel: bool,
+) -> list[str]:
+    """What a reader must know of the sweep as a whole."""
+    not_run = sum(job["state"] == "not run" for job in jobs)
+    places = [[reports[n]["instrument"]["environment"] for n in c.seeds if n in reports] for c in _columns(jobs)]
+    moved = any(place != taken[0] for taken in places for place in taken)
+    still = len(axes.get(SEED, ())) > 1 and bool(reports) and all(_all_greedy(report) for report in reports.values())
+    mixed = any(cell["reason"] == DIFFER for line in grid for cell in line["cells"])
+    parts = dict.fromkeys(reports[n]["part"] for n in sorted(reports) if reports[n]["part"])
+    notes = {
+        "no job has a report": not reports,
+        "jobs ran at once on this machine: their times are of a shared machine": parallel,
+        "seed is swept but every arm is greedy: nothing can vary": still,
+        f"{DIFFER}: a mean over them says nothing": mixed,
+        "jobs of one mean ran in different environments: their times are not of one machine": moved,
+        f"jobs took a part of their dataset: {', '.join(parts)}": bool(parts),
+        f"not run: {not_run} of {len(jobs)} jobs": not_run > 0,
+    }
+    return [note for note, holds in notes.items() if holds]
+
+
+def _failures(jobs: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Every job that failed, by its number and what the sweep gave it, and why."""
+    told = []
+    for job in jobs:
+        if job["state"] == "failed":
+            swept = " ".join(f"{axis}={value}" for axis, value in job["swept"].items())
+            how = "could not run" if job["verdict"] is None else "did not complete"
+            how = "was interrupted" if job["exit_code"] == ExitCode.INTERRUPTED else how
+            said = " ".join(job["said"].split()) if job["said"] else "no reason was given"
+            told.append(f"job {job['job']}{f' ({swept})' if swept else ''} {how}: {said}")
+    return told
+
+
+def _verdict(job: Mapping[str, Any]) -> str:
+    """A job's verdict in a word."""
+    if job["exit_code"] == ExitCode.INTERRUPTED:
+        return "interrupted"
+    return str(job["verdict"] or ("not run" if job["state"] == "not run" else "could not run"))
+
+
+def _severity(job: Mapping[str, Any]) -> int:
+    """Where a job stands among many: the worst first, and last those of which there is nothing to tell."""
+    return len(WORST_FIRST) if job["state"] == "not run" else WORST_FIRST.index(ExitCode(_code(job, False)))
+
+
+def _jobs_table(jobs: Sequence[Mapping[str, Any]], axes: Sequence[str]) -> Table:
+    """A line per job; a column that no job has anything for is left out."""
+    lines = [_job_line(job, axes) for job in jobs]
+    headings = ["job", *axes, "verdict", "exit code", "gates", "why", "seconds"]
+    kept = [place for place, name in enumerate(headings) if name in axes or any(line[place] for line in lines)]
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for place in kept:
+        right = place == 0 or headings[place] in ("exit code", "seconds")
+        table.add_column(Text(headings[place]), justify="right" if right else "left", overflow="fold")
+    styles = {"could not run": STYLE["fail"], "interrupted": STYLE["fail"], "not run": STYLE["skipped"], **STYLE}
+    for job, line in zip(jobs, lines, strict=True):
+        line[1 + len(axes)].stylize(styles[_verdict(job)])
+        table.add_row(*(line[place] for place in kept))
+    return table
+
+
+def _job_line(job: Mapping[str, Any], axes: Sequence[str]) -> list[Text]:
+    gates = [f"{said}: {_some(names)}" for said, names in job["gates"].items() if names]
+    said = job["said"] or ""
+    code = "" if job["exit_code"] is None else str(job["exit_code"])
+    seconds = "" if job["seconds"] is None else f"{job['seconds']:,.1f}"
+    cells = [
+        str(job["job"]),
+        *(job["swept"].get(axis, "") for axis in axes),
+        _verdict(job),
+        code,
+        "; ".join(gates),
+        said if len(said) <= 60 else f"{said[:59]}…",  # the notes have the whole
+        "finished before" if job["skipped"] else seconds,
+    ]
+    return [Text(cell) for cell in cells]
+
+
+def _some(names: Sequence[str], most: int = 3) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def _merged(grid: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The grid, where counts of rows (`n/...`) that are the same for every arm take one line, at the end."""
+    n_arms = len({line["arm"] for line in grid if not line["figure"].startswith("delta ")})
+    whole: dict[str, Mapping[str, Any]] = {}
+    for figure in dict.fromkeys(line["figure"] for line in grid if line["figure"].startswith("n/")):
+        first, *others = (line for line in grid if line["figure"] == figure)
+        if 1 < n_arms == 1 + len(others) and all(line["cells"] == first["cells"] for line in others):
+            whole[figure] = {**first, "arm": "every arm"}
+    return [*(line for line in grid if line["figure"] not in whole), *whole.values()]
+
+
+def _print_grid(grid: Sequence[Mapping[str, Any]], console: Console) -> None:
+    """As many columns side by side as the console has room for, then the others below; what is left out is counted."""
+    lines, n_cells = grid[:GRID_LINES], len(grid[0]["cells"])
+    means = "Means over jobs with 95 % t intervals; n counts jobs, and one job has its own interval"
+    shared = any(cell["n_jobs"] > 1 for cell in lines[0]["cells"])
+    console.print(Text(means if shared else "Each job's figures, with its own intervals", style="bold"))
+    abreast = max(1, (console.width - 45) // 28)
+    blocks = max(1, GRID_LINES // len(lines))
+    for first in range(0, min(n_cells, blocks * abreast), abreast):
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+        for heading in ("arm", "figure"):
+            table.add_column(heading, overflow="fold")
+        for cell in lines[0]["cells"][first : first + abreast]:
+            at = " ".join(f"{axis}={value}" for axis, value in cell["at"].items())
+            table.add_column(Text(at or "every job"), justify="right", overflow="fold")
+        for line in lines:
+            cells = (_shown(cell, line["unit"]) for cell in line["cells"][first : first + abreast])
+            table.add_row(Text(line["arm"]), Text(line["figure"]), *(Text(cell) for cell in cells))
+        console.print(table)
+    left = {"lines": len(grid) - len(lines), "columns": n_cells - blocks * abreast}
+    if counts := " and ".join(f"{n} more {what}" for what, n in left.items() if n > 0):
+        console.print(Text(f"  {counts} of the grid are left out\n"))
+
+
+def _shown(cell: Mapping[str, Any], unit: str) -> str:
+    """A cell in words, times in ms. What kept a job from a report is told once, beside the job."""
+    if cell["mean"] is None:
+        own = cell["reason"] in (NO_REPORT, NO_SUCH) or cell["reason"].startswith("arm unavailable")
+        return "-" if own else f"undefined: {cell['reason']}"
+    scale, suffix = (1000, " ms") if unit == "s" else (1, "")
+    text = number(scale * cell["mean"]) + suffix
+    if cell["low"] is not None:
+        text += f" [{number(scale * cell['low'])}, {number(scale * cell['high'])}]"
+    lost = cell["n_jobs"] - cell["n_defined"]
+    marks = [f"{lost} of {cell['n_jobs']} undefined"] * (lost > 0) + [cell["note"]] * (cell["note"] is not None)
+    return f"{text} n={cell['n_defined']}" + (f" ({'; '.join(marks)})" if marks else "")

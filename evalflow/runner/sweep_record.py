@@ -1,0 +1,198 @@
+"""A sweep's folder: which jobs it has, and how far each of them came."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from filelock import BaseFileLock
+
+from evalflow.errors import BusyError, OutputError, OutputLostError
+from evalflow.record import SCHEMA_VERSION, digest
+from evalflow.runner.journal import now_iso
+from evalflow.runner.lock import hold
+from evalflow.strict_json import misfit, parse_json
+from evalflow.whole_file import replace_text
+
+if TYPE_CHECKING:
+    from evalflow.runner.sweep import Sweep
+
+SWEEPS = ".sweeps"
+"""The folder under the outputs; no experiment may begin with a dot."""
+DECIDED = (0, 1, 2)
+"""Exit codes of a job that is finished: it passed, failed or could not be read, and would again."""
+
+
+@dataclass(frozen=True)
+class JobRecord:
+    """One job of a sweep. `at work` without a process is a job that died. `said` is why it could not run.
+
+    `start` tells the starts of a sweep apart.
+    """
+
+    job: int
+    state: Literal["at work", "ended"]
+    start: str
+    started: str
+    ended: str | None = None
+    exit_code: int | None = None
+    verdict: str | None = None
+    folder: str | None = None
+    config_hash: str | None = None
+    said: str | None = None
+    skipped: bool = False
+
+    @property
+    def decided(self) -> bool:
+        """Whether it need not run again."""
+        return self.state == "ended" and self.exit_code in DECIDED
+
+    @property
+    def seconds(self) -> float | None:
+        """How long it took (s)."""
+        if self.ended is None:
+            return None
+        return (datetime.fromisoformat(self.ended) - datetime.fromisoformat(self.started)).total_seconds()
+
+
+@dataclass(frozen=True)
+class SweepFolder:
+    """The folder of one sweep, under the outputs of its runs."""
+
+    folder: Path
+
+    @property
+    def sweep_id(self) -> str:
+        """The sweep's id."""
+        return self.folder.name
+
+    @property
+    def _stop(self) -> Path:
+        return self.folder / "stop"
+
+    @property
+    def stopped(self) -> bool:
+        """Whether no further job may begin."""
+        return self._stop.exists()
+
+    def stop(self) -> None:
+        """Let no further job begin."""
+        self._stop.touch()
+
+    def write(self, record: JobRecord) -> None:
+        """Keep how far a job came.
+
+        Raises:
+            OutputLostError: it cannot be written.
+        """
+        self.write_text(f"jobs/{record.job}.json", json.dumps(asdict(record), ensure_ascii=True) + "\n")
+
+    def read(self, job: int) -> JobRecord | None:
+        """How far a job came; None where it never began."""
+        try:
+            record = JobRecord(**parse_json((self.folder / "jobs" / f"{job}.json").read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError):
+            return None
+        return None if misfit(record) else record
+
+    def write_text(self, name: str, text: str) -> None:
+        """A whole file of the sweep's.
+
+        Raises:
+            OutputLostError: it cannot be written.
+        """
+        try:
+            replace_text(self.folder / name, text)
+        except OSError as fault:
+            said = f"{self.folder}: cannot be written any more ({fault.strerror})"
+            raise OutputLostError(f"{said}; make room and start the sweep again") from None
+
+    def state(self) -> dict[str, Any]:
+        """The content of sweep.json; empty where it cannot be read."""
+        try:
+            state = parse_json((self.folder / "sweep.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return state if isinstance(state, dict) else {}
+
+    def close(self, whole: bool) -> None:
+        """Note how the sweep ended: it is finished where every job is.
+
+        Raises:
+            OutputLostError: it cannot be written.
+        """
+        ended = {"state": "finished" if whole else "interrupted", "finished": now_iso()}
+        self.write_text("sweep.json", _json({**self.state(), **ended}))
+
+
+def open_sweep(sweep: Sweep, folders: tuple[Path, ...]) -> tuple[SweepFolder, BaseFileLock]:
+    """The sweep of the same jobs that was not finished, or a new one, and the lock that keeps it from others.
+
+    Raises:
+        OutputError: the folder cannot be made.
+    """
+    parent = sweep.outputs / SWEEPS
+    key = digest([list(sweep.jobs), [str(folder.resolve()) for folder in folders]])
+    try:
+        held = None if sweep.fresh else _unfinished(parent, key)
+        if held is None:
+            held = _new(parent, key, sweep)
+        found, lock = held
+        (found.folder / "stop").unlink(missing_ok=True)
+    except OSError as fault:
+        raise _unwritable(parent, fault) from None
+    return found, lock
+
+
+def _unfinished(parent: Path, key: str) -> tuple[SweepFolder, BaseFileLock] | None:
+    for path in sorted(parent.glob("*/sweep.json"), reverse=True):
+        found = SweepFolder(path.parent)
+        state = found.state()
+        if state.get("key") != key or state.get("state") == "finished" or state.get("schema_version") != SCHEMA_VERSION:
+            continue
+        try:
+            return found, hold(found.folder)
+        except BusyError:
+            continue
+    return None
+
+
+def _new(parent: Path, key: str, sweep: Sweep) -> tuple[SweepFolder, BaseFileLock]:
+    base = f"{datetime.now():%Y%m%d-%H%M%S}-{key[:6]}"
+    parent.mkdir(parents=True, exist_ok=True)
+    folder, again = parent / base, 0
+    while True:
+        try:
+            folder.mkdir()
+            break
+        except FileExistsError:
+            again += 1
+            folder = parent / f"{base}-{again}"
+    lock = hold(folder)
+    (folder / "jobs").mkdir()
+    made = SweepFolder(folder)
+    state: Mapping[str, Any] = {
+        "schema_version": SCHEMA_VERSION,
+        "sweep_id": folder.name,
+        "key": key,
+        "overrides": list(sweep.overrides),
+        "jobs": [list(job) for job in sweep.jobs],
+        "axes": {name: list(values) for name, values in sweep.axes.items()},
+        "state": "running",
+        "started": now_iso(),
+        "finished": None,
+    }
+    made.write_text("sweep.json", _json(state))
+    return made, lock
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=True, allow_nan=False) + "\n"
+
+
+def _unwritable(folder: Path, fault: OSError) -> OutputError:
+    return OutputError(f"{folder}: cannot be written ({fault.strerror}); give another with runner.outputs=DIR")

@@ -1,0 +1,26 @@
+"""What is logged of a sweep: its folder and its summary."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class FinishedSweep:
+    """A sweep whose jobs have run: the folder of its files, and the content of its summary.json."""
+
+    folder: Path
+    summary: Mapping[str, Any]
+
+    @property
+    def sweep_id(self) -> str:
+        """The sweep's own id, which its jobs' runs carry too."""
+        return str(self.summary["sweep_id"])
+
+    @property
+    def origin(self) -> str:
+        """When it began (to the millisecond), which tells it from a sweep of the same id elsewhere."""
+        return str(self.summary["started"])

@@ -1,0 +1,118 @@
+"""A sweep as the one flat run that stands for it, above the runs of its jobs."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from evalflow.tracking.entry import (
+    GIT_TAG,
+    ORIGIN_TAG,
+    PRIVATE,
+    PRIVATE_TAG,
+    SOURCE,
+    Entry,
+    as_params,
+    as_tags,
+    delta_names,
+    milliseconds,
+    numbers,
+)
+from evalflow.tracking.finished_sweep import FinishedSweep
+from evalflow.tracking.key import axis_labels, short_text
+from evalflow.tracking.sweep_note import DELTA, SUMMARY, outcome, own_notes, ranked, sweep_note
+
+FILES = ("sweep.json", SUMMARY, "summary.csv")
+
+
+def sweep_entry(sweep: FinishedSweep, private: bool, git: str | None) -> Entry:
+    """The entry of a sweep. It lasts as long as the sweep, and begins when that ended, to be listed above its jobs.
+
+    Private: what a job could not run for may quote an answer, so the files stay out and a summary without it goes in.
+    """
+    summary = sweep.summary
+    counts = Counter(map(outcome, summary["jobs"]))
+    metrics, _ = numbers(_means(summary))
+    tags = {
+        "evalflow.role": "sweep",
+        "evalflow.experiment": summary["experiment"],
+        "evalflow.sweep_id": sweep.sweep_id,
+        ORIGIN_TAG: sweep.origin,
+        "evalflow.verdict": summary["verdict"],
+        "evalflow.schema_version": str(summary["schema_version"]),
+        "mlflow.note.content": sweep_note(summary, private),
+        **SOURCE,
+        **({GIT_TAG: git} if git else {}),
+        **({PRIVATE_TAG: PRIVATE} if private else {}),
+        **_lacking(summary),
+    }
+    start = milliseconds(summary["finished"] or datetime.now(UTC).isoformat())
+    return Entry(
+        name=short_text(f"sweep: {summary['verdict']}"),
+        tags=as_tags(tags),
+        params=as_params({f"sweep.{key}": ",".join(values) for key, values in summary["axes"].items()}),
+        metrics={
+            **metrics,
+            "n/jobs": float(len(summary["jobs"])),
+            "n/jobs_passed": float(counts["pass"]),
+            "n/jobs_failed": float(counts["fail"]),
+            "n/jobs_unreadable": float(counts["unreadable"]),
+            "n/jobs_incomplete": float(counts["incomplete"]),
+        },
+        texts={SUMMARY: _without_words(summary)} if private else {},
+        files=() if private else tuple(path for name in FILES if (path := sweep.folder / name).is_file()),
+        start_ms=start,
+        end_ms=start + max(0, start - milliseconds(summary["started"])),
+        status="FAILED" if counts["incomplete"] else "FINISHED",
+    )
+
+
+def grid_keys(grid: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The names that the grid's figures have in the runs of the jobs, one per line of the grid."""
+    deltas: dict[str, list[str]] = {}
+    for row in grid:
+        if row["figure"].startswith(DELTA):
+            deltas.setdefault(row["arm"], []).append(row["figure"].removeprefix(DELTA))
+    named = {comparison: delta_names(comparison, figures) for comparison, figures in deltas.items()}
+    return [
+        named[row["arm"]][row["figure"].removeprefix(DELTA)] if row["figure"].startswith(DELTA) else row["figure"]
+        for row in grid
+    ]
+
+
+def _means(summary: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """`quality/exact long` -> its mean; where there are several cells, each after the values that it is at."""
+    found = {}
+    for name, cells in _named(summary):
+        for cell in cells:
+            labels = axis_labels(cell["at"])
+            at = "".join(f" {labels[axis]} {value}" for axis, value in cell["at"].items())
+            where = at if len(cells) > 1 else ""
+            found[f"{name}{where}"] = {"value": cell["mean"], "reason": cell["reason"]}
+    return found
+
+
+def _lacking(summary: Mapping[str, Any]) -> dict[str, str]:
+    """A tag per line without any number. A tag per cell would bury the other tags; the description tells them all."""
+    return {
+        f"evalflow.undefined.{name}": "; ".join(dict.fromkeys(str(cell["reason"]) for cell in cells))
+        for name, cells in _named(summary)
+        if all(cell["mean"] is None for cell in cells)
+    }
+
+
+def _named(summary: Mapping[str, Any]) -> list[tuple[str, Sequence[Mapping[str, Any]]]]:
+    """Each line's cells under the name of its metrics."""
+    grid = ranked(summary["grid"])
+    return [
+        (key if row["figure"].startswith(DELTA) else f"{key} {row['arm']}", row["cells"])
+        for row, key in zip(grid, grid_keys(grid), strict=True)
+    ]
+
+
+def _without_words(summary: Mapping[str, Any]) -> str:
+    jobs = [{**job, "said": None} for job in summary["jobs"]]
+    return json.dumps({**summary, "jobs": jobs, "notes": own_notes(summary)}, indent=1) + "\n"

@@ -28,6 +28,7 @@ check: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python tests/bench/bench_tiny_gpt.py
+	$(BIN)/python tests/bench/bench_journal.py
 
 release-check: check
 	$(BIN)/python -m pytest -m "not gpu"

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+Fit = Callable[[Any], bool]
 
 
 def parse_json(text: str) -> Any:
@@ -29,33 +31,59 @@ def misfit(record: Any) -> str | None:
     A whole number may stand where a float is due, and a list where a tuple is; a bool is no number.
     """
     kind: Any = type(record)
-    for name, hint in _hints(kind).items():
-        if not fits(getattr(record, name), hint):
-            said = repr(getattr(record, name))
+    for name, fit in _fields(kind):
+        value = getattr(record, name)
+        if not fit(value):
+            said = repr(value)
             return f"{name} is {said if len(said) <= 60 else f'{said[:57]}...'}"
     return None
 
 
 def fits(value: Any, hint: Any) -> bool:
     """Whether a value is of an annotated type, all the way down. See `misfit`."""
-    kind = get_origin(hint) or hint
+    return _fit(hint)(value)
+
+
+@cache
+def _fields(kind: Any) -> tuple[tuple[str, Fit], ...]:
+    own = {field.name for field in fields(kind)}
+    return tuple((name, _fit(hint)) for name, hint in get_type_hints(kind).items() if name in own)
+
+
+@cache
+def _fit(hint: Any) -> Fit:
+    """The test for one annotation, made once: there are many rows and few kinds of fields."""
+    kind: Any = get_origin(hint) or hint
     parts = get_args(hint)
     if kind in (Union, UnionType):
-        return any(fits(value, part) for part in parts)
+        within = [_fit(part) for part in parts]
+        return lambda value: any(fit(value) for fit in within)
     if kind is Literal:
-        return isinstance(value, str) and value in parts
+        return lambda value: isinstance(value, str) and value in parts
     if kind is tuple:
-        return isinstance(value, tuple | list) and all(fits(entry, parts[0]) for entry in value)
+        entry = _fit(parts[0])
+        return lambda value: isinstance(value, tuple | list) and all(map(entry, value))
     if kind is Mapping:
-        within = parts[1] if parts else Any
-        return isinstance(value, Mapping) and all(isinstance(key, str) and fits(value[key], within) for key in value)
-    if kind is float and isinstance(value, float):
-        return math.isfinite(value)
-    if kind in (int, float):
-        return isinstance(value, int) and not isinstance(value, bool)
+        inside = _fit(parts[1] if parts else Any)
+        return lambda value: (
+            isinstance(value, Mapping) and all(isinstance(key, str) and inside(value[key]) for key in value)
+        )
+    if kind is float:
+        return lambda value: math.isfinite(value) if isinstance(value, float) else _is_whole(value)
+    if kind is int:
+        return _is_whole
     if kind is Any:
-        return True
-    return isinstance(value, kind) and (not is_dataclass(kind) or misfit(value) is None)
+        return _anything
+    deep = is_dataclass(kind)
+    return lambda value: isinstance(value, kind) and (not deep or misfit(value) is None)
+
+
+def _anything(value: Any) -> bool:  # noqa: ARG001 - a test takes what it tests
+    return True
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def plain(value: Any) -> Any:
@@ -69,11 +97,6 @@ def plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return dict(value)
     raise TypeError(f"{type(value).__name__} is nothing that JSON knows")
-
-
-@cache
-def _hints(kind: Any) -> dict[str, Any]:
-    return {name: hint for name, hint in get_type_hints(kind).items() if name in {f.name for f in fields(kind)}}
 
 
 def _finite(text: str) -> float:

@@ -195,7 +195,8 @@ def _conclude(family: Sweep, jobs: Jobs, folder: SweepFolder, options: Options, 
     """Put the jobs' answers together: printed, written, tracked, and the worst of them returned."""
     import json
 
-    from evalflow.report.sweep import print_sweep, summarise, summary_csv
+    from evalflow.report.sweep import summarise, summary_csv
+    from evalflow.report.sweep_table import print_sweep
     from evalflow.report.terminal import console, say
     from evalflow.runner.journal import now_iso
 

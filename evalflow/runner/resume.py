@@ -56,7 +56,7 @@ def take_up(plan: Plan, say: Callable[[str], None], sweep_id: str | None = None)
     outputs = Path(plan.runner.outputs)
     if plan.resume is not None:
         return _named(find_run(plan.resume, outputs), plan, say)
-    for folder in _unfinished(outputs, plan, sweep_id):
+    for folder in _unfinished(plan, sweep_id):
         try:
             held = _held(folder)
         except BusyError:
@@ -77,21 +77,32 @@ def take_up(plan: Plan, say: Callable[[str], None], sweep_id: str | None = None)
 
 def at_work(plan: Plan) -> list[str]:
     """Ids of the runs of the same rows that others work on right now."""
+    return [folder.name for folder, state in _of_same_rows(plan) if state["state"] == "running" and is_held(folder)]
+
+
+def _of_same_rows(plan: Plan) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Folders and states of the runs that give the plan's rows, newest first; of the others not much is read."""
     key = plan.resume_key()
-    folders = run_folders(Path(plan.runner.outputs), plan.name)
-    return [f.name for f in folders if (s := peek(f)) and s["resume_key"] == key and is_held(f)]
+    for folder in reversed(run_folders(Path(plan.runner.outputs), plan.name)):
+        try:
+            if key not in (folder / "run.json").read_text(encoding="utf-8"):
+                continue
+        except (OSError, ValueError):
+            continue  # no run that could be told
+        state = peek(folder)
+        if state is not None and state["resume_key"] == key:
+            yield folder, state
 
 
-def _unfinished(outputs: Path, plan: Plan, sweep_id: str | None) -> Iterator[Path]:
+def _unfinished(plan: Plan, sweep_id: str | None) -> Iterator[Path]:
     """Folders of runs with the plan's rows that were not reported on, those of this very config first, newest first.
 
     A process may also have died after the last row, while it scored or logged: its run is whole, and only to be told.
     """
-    key, own = plan.resume_key(), config_digest(as_stored(plan.config))
+    own = config_digest(as_stored(plan.config))
     found = []
-    for folder in reversed(run_folders(outputs, plan.name)):
-        state = peek(folder)
-        if state is None or state["resume_key"] != key or state["sweep_id"] != sweep_id or is_held(folder):
+    for folder, state in _of_same_rows(plan):
+        if state["sweep_id"] != sweep_id or is_held(folder):
             continue
         reported = answer_of(folder, state)[0] is not None
         if state["state"] == "finished" and reported and not was_cut_off(folder):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -111,17 +110,9 @@ def test_words_that_it_does_not_take_are_refused(cli: Cli, words: list[str]) -> 
     assert ran.faults[0].endswith("it takes an experiment's name, --outputs DIR, --json")
 
 
-def test_many_runs_are_listed_without_their_rows(cli: Cli, home: Path) -> None:
-    """Two thousand runs take no longer than forty times fifty of them: their rows are counted, not read."""
-    few, many = home / "few", home / "many"
-    for outputs, n in ((few, 50), (many, 2000)):
-        for number in range(n):
-            kept(outputs, f"20261130-{number:06d}-abcdef")
-    cli("list", "--outputs", "few")
-    took = []
-    for outputs, n in ((few, 50), (many, 2000)):
-        begun = time.perf_counter()
-        told = json.loads(cli("list", "--json", "--outputs", outputs.name).out)
-        took.append(time.perf_counter() - begun)
-        assert len(told["runs"]) == n
-    assert took[1] < 60 * took[0]
+def test_runs_are_listed_without_their_rows(cli: Cli, home: Path) -> None:
+    """Rows are counted and not read: what is in them cannot keep the run from the list."""
+    folder = kept(home / "outputs", IDS[0])
+    (folder / "rows.jsonl").write_text("no row\n" * 3, encoding="utf-8")
+    (told,) = json.loads(cli("list", "--json").out)["runs"]
+    assert (told["run_id"], told["n_rows"]) == (IDS[0], 3)

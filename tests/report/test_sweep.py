@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from evalflow.report.sweep import print_sweep, summarise, summary_csv
+from evalflow.report.sweep import summarise, summary_csv
+from evalflow.report.sweep_table import print_sweep
 
 T_2 = 4.302653
 """Student's t at 0.975 with two degrees of freedom, from a printed table; with one it is 12.7062."""

@@ -1,0 +1,141 @@
+"""A sweep on one screen: its jobs a line each, then the grid."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from evalflow.errors import WORST_FIRST, ExitCode
+from evalflow.report.console import STYLE, number, printable
+from evalflow.report.sweep import NO_REPORT, NO_SUCH, code_of
+
+JOB_LINES, GRID_LINES, NOTE_LINES = 40, 80, 20
+"""The most that is printed of each; what is left out is counted."""
+
+
+def print_sweep(summary: Mapping[str, Any], console: Console) -> None:
+    """Jobs a line each, the grid, notes, and the verdict last; of very many jobs the worst, and the rest is counted."""
+    summary = printable(summary)
+    jobs, grid = summary["jobs"], _merged(summary["grid"])
+    over = ", ".join(f"{axis} ({len(values)})" for axis, values in summary["axes"].items())
+    count = f"{len(jobs)} job{'s' * (len(jobs) != 1)}{f' over {over}' if over else ''}"
+    heading = [summary["experiment"], f"sweep {summary['sweep_id']}", count]
+    console.print(Text(" · ".join(part for part in heading if part), style="bold"))
+    ordered = jobs if len(jobs) <= JOB_LINES else sorted(jobs, key=_severity)
+    console.print(_jobs_table(ordered[:JOB_LINES], list(summary["axes"])))
+    if left := Counter(_verdict(job) for job in ordered[JOB_LINES:]):
+        kinds = ", ".join(f"{n} {verdict}" for verdict, n in left.items())
+        console.print(Text(f"  {left.total()} more jobs are left out: {kinds}\n"))
+    if grid:
+        _print_grid(grid, console)
+    notes = [f"  note: {note}\n" for note in summary["notes"]]
+    if len(notes) > NOTE_LINES:
+        notes[NOTE_LINES:] = [f"  {len(notes) - NOTE_LINES} more notes are left out\n"]
+    if notes:
+        console.print(Text("".join(notes)))
+    verdict = Text("Sweep: ").append(summary["verdict"], style=STYLE[summary["verdict"]])
+    console.print(verdict.append(f" (exit code {summary['exit_code']})"))
+
+
+def _verdict(job: Mapping[str, Any]) -> str:
+    """A job's verdict in a word."""
+    if job["exit_code"] == ExitCode.INTERRUPTED:
+        return "interrupted"
+    return str(job["verdict"] or ("not run" if job["state"] == "not run" else "could not run"))
+
+
+def _severity(job: Mapping[str, Any]) -> int:
+    """Where a job stands among many: the worst first, and last those of which there is nothing to tell."""
+    return len(WORST_FIRST) if job["state"] == "not run" else WORST_FIRST.index(ExitCode(code_of(job, False)))
+
+
+def _jobs_table(jobs: Sequence[Mapping[str, Any]], axes: Sequence[str]) -> Table:
+    """A line per job; a column that no job has anything for is left out."""
+    lines = [_job_line(job, axes) for job in jobs]
+    headings = ["job", *axes, "verdict", "exit code", "gates", "why", "seconds"]
+    kept = [place for place, name in enumerate(headings) if name in axes or any(line[place] for line in lines)]
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for place in kept:
+        right = place == 0 or headings[place] in ("exit code", "seconds")
+        table.add_column(Text(headings[place]), justify="right" if right else "left", overflow="fold")
+    styles = {"could not run": STYLE["fail"], "interrupted": STYLE["fail"], "not run": STYLE["skipped"], **STYLE}
+    for job, line in zip(jobs, lines, strict=True):
+        line[1 + len(axes)].stylize(styles[_verdict(job)])
+        table.add_row(*(line[place] for place in kept))
+    return table
+
+
+def _job_line(job: Mapping[str, Any], axes: Sequence[str]) -> list[Text]:
+    gates = [f"{said}: {_some(names)}" for said, names in job["gates"].items() if names]
+    said = job["said"] or ""
+    code = "" if job["exit_code"] is None else str(job["exit_code"])
+    seconds = "" if job["seconds"] is None else f"{job['seconds']:,.1f}"
+    cells = [
+        str(job["job"]),
+        *(job["swept"].get(axis, "") for axis in axes),
+        _verdict(job),
+        code,
+        "; ".join(gates),
+        said if len(said) <= 60 else f"{said[:59]}…",  # the notes have the whole
+        "finished before" if job["skipped"] else seconds,
+    ]
+    return [Text(cell) for cell in cells]
+
+
+def _some(names: Sequence[str], most: int = 3) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def _merged(grid: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The grid, where counts of rows (`n/...`) that are the same for every arm take one line, at the end."""
+    n_arms = len({line["arm"] for line in grid if not line["figure"].startswith("delta ")})
+    whole: dict[str, Mapping[str, Any]] = {}
+    for figure in dict.fromkeys(line["figure"] for line in grid if line["figure"].startswith("n/")):
+        first, *others = (line for line in grid if line["figure"] == figure)
+        if 1 < n_arms == 1 + len(others) and all(line["cells"] == first["cells"] for line in others):
+            whole[figure] = {**first, "arm": "every arm"}
+    return [*(line for line in grid if line["figure"] not in whole), *whole.values()]
+
+
+def _print_grid(grid: Sequence[Mapping[str, Any]], console: Console) -> None:
+    """As many columns side by side as the console has room for, then the others below; what is left out is counted."""
+    lines, n_cells = grid[:GRID_LINES], len(grid[0]["cells"])
+    means = "Means over jobs with 95 % t intervals; n counts jobs, and one job has its own interval"
+    shared = any(cell["n_jobs"] > 1 for cell in lines[0]["cells"])
+    console.print(Text(means if shared else "Each job's figures, with its own intervals", style="bold"))
+    abreast = max(1, (console.width - 45) // 28)
+    blocks = max(1, GRID_LINES // len(lines))
+    for first in range(0, min(n_cells, blocks * abreast), abreast):
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+        for heading in ("arm", "figure"):
+            table.add_column(heading, overflow="fold")
+        for cell in lines[0]["cells"][first : first + abreast]:
+            at = " ".join(f"{axis}={value}" for axis, value in cell["at"].items())
+            table.add_column(Text(at or "every job"), justify="right", overflow="fold")
+        for line in lines:
+            cells = (_shown(cell, line["unit"]) for cell in line["cells"][first : first + abreast])
+            table.add_row(Text(line["arm"]), Text(line["figure"]), *(Text(cell) for cell in cells))
+        console.print(table)
+    left = {"lines": len(grid) - len(lines), "columns": n_cells - blocks * abreast}
+    if counts := " and ".join(f"{n} more {what}" for what, n in left.items() if n > 0):
+        console.print(Text(f"  {counts} of the grid are left out\n"))
+
+
+def _shown(cell: Mapping[str, Any], unit: str) -> str:
+    """A cell in words, times in ms. What kept a job from a report is told once, beside the job."""
+    if cell["mean"] is None:
+        own = cell["reason"] in (NO_REPORT, NO_SUCH) or cell["reason"].startswith("arm unavailable")
+        return "-" if own else f"undefined: {cell['reason']}"
+    scale, suffix = (1000, " ms") if unit == "s" else (1, "")
+    text = number(scale * cell["mean"]) + suffix
+    if cell["low"] is not None:
+        text += f" [{number(scale * cell['low'])}, {number(scale * cell['high'])}]"
+    lost = cell["n_jobs"] - cell["n_defined"]
+    marks = [f"{lost} of {cell['n_jobs']} undefined"] * (lost > 0) + [cell["note"]] * (cell["note"] is not None)
+    return f"{text} n={cell['n_defined']}" + (f" ({'; '.join(marks)})" if marks else "")

@@ -77,7 +77,9 @@ class Run:
         outcomes = [gate["outcome"] for gate in self.report["gates"].values()]
         counts = [f"{outcomes.count(outcome)} {outcome}" for outcome in SHOWN if outcome in outcomes]
         gates = f"gates: {', '.join(counts)}" if counts else "no gates"
-        return f"<Run {str(self.folder)!r}: {self.verdict} (exit code {self.exit_code}); {gates}; {self._n_rows}>"
+        n_sessions = sum(session["n_rows"] > 0 for session in self.report["sessions"])
+        rows = f"{self._n_rows} from {n_sessions} sessions" if n_sessions > 1 else self._n_rows
+        return f"<Run {str(self.folder)!r}: {self.verdict} (exit code {self.exit_code}); {gates}; {rows}>"
 
     @property
     def _n_rows(self) -> str:

@@ -91,7 +91,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         tell(ended)
         return ended.code
     except KeyboardInterrupt:
-        print("evalflow: interrupted; what was answered is on disk", file=sys.stderr)
+        print("evalflow: interrupted; what was answered is on disk, and the same command goes on", file=sys.stderr)
         return int(ExitCode.INTERRUPTED)
     finally:
         restore()
@@ -99,6 +99,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _dispatch(line: list[str]) -> int:
     options, rest = options_of(line)
+    if rest and rest[0] in COMMANDS:
+        from importlib import import_module
+
+        command: Command = getattr(import_module(f"evalflow.command.{rest[0]}"), rest[0])
+        return command(rest[1:], options)
     if "--help" in rest or "-h" in rest or rest == ["help"]:
         return _help(options)
     if "--version" in rest:
@@ -113,11 +118,6 @@ def _dispatch(line: list[str]) -> int:
         from evalflow.command.sweep import sweep
 
         return sweep([word for word in rest if word not in SWEEP_FLAGS], options)
-    if rest and rest[0] in COMMANDS:
-        from importlib import import_module
-
-        command: Command = getattr(import_module(f"evalflow.command.{rest[0]}"), rest[0])
-        return command(rest[1:], options)
     if rest and rest[0].isalpha():
         from evalflow.runner.build import nearest
 
@@ -128,12 +128,12 @@ def _dispatch(line: list[str]) -> int:
 
 
 def _help(options: Options) -> int:
+    from evalflow.report.terminal import say
     from evalflow.runner.experiments import experiments, shipped_folder
 
-    print(USAGE)
-    print("experiments:")
-    for name, said in experiments((shipped_folder(), *options.folders)):
-        print(f"  {name:<16} {said}")
+    listed = experiments((shipped_folder(), *options.folders))
+    lines = [USAGE, "experiments:", *(f"  {name:<16} {said}" for name, said in listed)]
+    say(lambda: print(*lines, sep="\n"))
     return ExitCode.PASS
 
 

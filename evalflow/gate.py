@@ -10,6 +10,8 @@ from typing import Any, Literal
 from evalflow.numeric.sign import smallest_p
 from evalflow.record import Delta, Figure, GateResult, Outcome
 
+NAMED = 20
+"""Rows that a failed gate names; the others are counted."""
 Verdict = Literal["better", "non_inferior", "equivalent"]
 
 
@@ -182,7 +184,8 @@ class Gate:
             denominator=judged.denominator,
             arm=arm or self.arm,
             comparison=self.comparison,
-            rows=rows if outcome == "fail" else (),
+            rows=rows[:NAMED] if outcome == "fail" else (),
+            n_rows=len(rows) if outcome == "fail" else 0,
             reason=reason,
             report_only=self.report_only,
             on_fail=self.on_fail if outcome == "fail" else None,

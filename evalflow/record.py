@@ -249,7 +249,7 @@ class Delta:
 
 @dataclass(frozen=True)
 class GateResult:
-    """What one gate decided, on which figure, and which rows decided it (worst first)."""
+    """What one gate decided, on which figure, and which rows decided it: the worst first, of `n_rows` in all."""
 
     outcome: Outcome
     expected: Literal["pass", "fail"]
@@ -261,6 +261,7 @@ class GateResult:
     arm: str | None = None
     comparison: str | None = None
     rows: tuple[str, ...] = ()
+    n_rows: int = 0
     reason: str | None = None
     report_only: bool = False
     on_fail: str | None = None

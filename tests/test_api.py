@@ -106,7 +106,7 @@ def test_a_stored_run_is_the_run_that_was(home: Path) -> None:
 
 def test_what_cannot_be_loaded_is_refused(home: Path) -> None:
     """No such run, one that was not scored, and one of an unknown schema version are each named."""
-    with pytest.raises(StoredRunError, match="0 runs of that name"):
+    with pytest.raises(StoredRunError, match="there is no such run"):
         evalflow.load("20261130-000000-abcdef")
     run = evalflow.run(config(gates=GATE))
     path = run.folder / "report.json"

@@ -22,12 +22,12 @@ def clean(words: Sequence[str], options: Options) -> int:
     from evalflow.report.terminal import console, say
     from evalflow.runner.removal import KEPT, removals, remove
 
-    parser = CommandParser("clean", "an experiment's name, --keep N, --yes, --outputs DIR")
+    parser = CommandParser("clean", "an experiment's name, --keep N, --yes, --outputs DIR", __doc__)
     parser.add_argument("experiment", nargs="?")
     parser.add_argument("--keep", type=int, default=KEPT)
     parser.add_argument("--yes", action="store_true")
     parser.add_argument("--outputs", type=Path, default=Path("outputs"))
-    asked = parser.parse_args(list(words))
+    asked = parser.read(words)
     if asked.keep < 0:
         parser.error(f"--keep is {asked.keep}, less than no run")
     if asked.experiment is not None:

@@ -16,11 +16,13 @@ def export(words: Sequence[str], options: Options) -> int:
     from evalflow.report.terminal import say
     from evalflow.runner.stored_run import find_run, load_run
 
-    parser = CommandParser("export", "one run: its folder or its id under outputs/ (or --outputs DIR), and --to DIR")
+    parser = CommandParser(
+        "export", "one run (its folder, or its id under outputs/ or --outputs DIR) and --to DIR", __doc__
+    )
     parser.add_argument("run")
     parser.add_argument("--to", type=Path, default=None)
     parser.add_argument("--outputs", type=Path, default=Path("outputs"))
-    asked = parser.parse_args(list(words))
+    asked = parser.read(words)
     folder = find_run(asked.run, asked.outputs)
     run = load_run(folder)
     written = write_csv(asked.to or folder, load_report(folder), scored_rows(run), run.items)

@@ -53,7 +53,7 @@ def _answer(fault: BaseException) -> tuple[ExitCode, tuple[str, ...]]:
     if isinstance(fault, ConfigError):
         return fault.exit_code, tuple(str(one) for one in fault.faults)
     if isinstance(fault, EvalflowError):
-        return fault.exit_code, (str(fault),)
+        return fault.exit_code, (str(fault),) if str(fault) else ()
     if isinstance(fault, SystemExit):
         return ExitCode.INCOMPLETE, (f"something called exit({fault.code}); no class of yours may",)
     told = f"{type(fault).__name__}: {' '.join(str(fault).split())}"

@@ -19,11 +19,11 @@ def list(words: Sequence[str], options: Options) -> int:  # noqa: A001 - a comma
     from evalflow.runner.inventory import inventory
     from evalflow.runner.mark import read_mark
 
-    parser = CommandParser("list", "an experiment's name, --outputs DIR, --json")
+    parser = CommandParser("list", "an experiment's name, --outputs DIR, --json", __doc__)
     parser.add_argument("experiment", nargs="?")
     parser.add_argument("--outputs", type=Path, default=Path("outputs"))
     parser.add_argument("--json", action="store_true")
-    asked = parser.parse_args([*words])
+    asked = parser.read(words)
     listed = experiments((shipped_folder(), *options.folders))
     if asked.experiment is not None:
         check_experiment(asked.experiment, asked.outputs, [name for name, _ in listed])
@@ -55,8 +55,8 @@ def check_experiment(name: str, outputs: Path, composed: Sequence[str] = ()) -> 
     """
     from evalflow.errors import UsageError
     from evalflow.runner.build import nearest
-    from evalflow.runner.inventory import folders_in
+    from evalflow.runner.stored_run import run_folders
 
-    known = [folder.name for folder in folders_in(outputs) if not folder.name.startswith(".")]
+    known = [folder.parent.name for folder in run_folders(outputs)]
     if name not in (*known, *composed):
         raise UsageError(f"{name}: there is no such experiment; {nearest(name, sorted({*known, *composed}))}")

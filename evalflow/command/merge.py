@@ -17,17 +17,17 @@ def merge(words: Sequence[str], options: Options) -> int:
     from evalflow.runner.merge import merge as merged
     from evalflow.runner.stored_run import load_run
 
-    parser = CommandParser("merge", "the runs of all shards, or the id of the sweep that ran them, and --outputs DIR")
+    parser = CommandParser("merge", "the runs of all shards, or the sweep that ran them, and --outputs DIR", __doc__)
     parser.add_argument("runs", nargs="+")
     parser.add_argument("--outputs", type=Path, default=Path("outputs"))
-    asked = parser.parse_args(list(words))
+    asked = parser.read(words)
     folders = [folder for named in asked.runs for folder in _folders(named, asked.outputs)]
     with ExitStack() as held:
         for folder in dict.fromkeys(folders):
             held.enter_context(kept_from_others(folder))
         whole = merged([load_run(folder) for folder in dict.fromkeys(folders)], asked.outputs)
     with rescored(whole, options.allow) as (plan, done):
-        show(done, options)
+        show(done, options, done.exit_code)
         tracked = track(plan.tracking, done, asked.outputs)
         if tracked.link and not options.quiet:
             say(lambda: print(f"MLflow: {tracked.link}"))

@@ -7,23 +7,28 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
+from typing import Literal, NoReturn
 
-from evalflow.errors import UsageError
+from evalflow.errors import EvalflowError, ExitCode, UsageError
 
 
 @dataclass(frozen=True)
 class Options:
     """Our own flags; everything else on the line is a command's words, overrides, or Hydra's.
 
-    `silent` is no flag: a job that runs beside others leaves the telling to its sweep.
+    `voice` is no flag: it is how much a run says for itself, and as a job of a sweep it says little or nothing.
     """
 
     folders: tuple[Path, ...] = ()
     allow: tuple[str, ...] = ()
     quiet: bool = False
     debug: bool = False
-    silent: bool = False
+    voice: Literal["whole", "brief", "none"] = "whole"
+
+    @property
+    def notices(self) -> bool:
+        """Whether to say what goes on beside the answer."""
+        return not self.quiet and self.voice != "none"
 
 
 def options_of(line: Sequence[str]) -> tuple[Options, list[str]]:
@@ -50,12 +55,30 @@ def allowed_by_environment() -> list[str]:
     return [prefix for prefix in os.environ.get("EVALFLOW_ALLOW", "").replace(":", ",").split(",") if prefix]
 
 
-class CommandParser(argparse.ArgumentParser):
-    """The words of one command. What is wrong with them is a UsageError that says what it takes."""
+class Told(EvalflowError):  # noqa: N818 - no error
+    """A command has said what it was asked about itself, and there is nothing more to do."""
 
-    def __init__(self, name: str, takes: str) -> None:
+    exit_code = ExitCode.PASS
+
+
+class CommandParser(argparse.ArgumentParser):
+    """The words of one command: `takes` in words, and `about` it. What is wrong with them is a UsageError."""
+
+    def __init__(self, name: str, takes: str, about: str | None) -> None:
         super().__init__(prog=f"evalflow {name}", add_help=False, allow_abbrev=False)
-        self._name, self._takes = name, takes
+        self._name, self._takes, self._about = name, takes, about
+
+    def read(self, words: Sequence[str]) -> argparse.Namespace:
+        """The words as named values.
+
+        Raises:
+            Told: help was asked for, and printed.
+            UsageError: a word is wrong.
+        """
+        if "--help" in words or "-h" in words:
+            print(f"{self._about}\n\nIt takes {self._takes}.")
+            raise Told
+        return self.parse_args(list(words))
 
     def error(self, message: str) -> NoReturn:
         """Refuse the words.
@@ -63,4 +86,4 @@ class CommandParser(argparse.ArgumentParser):
         Raises:
             UsageError: always.
         """
-        raise UsageError(f"evalflow {self._name}: {message}; it takes {self._takes}")
+        raise UsageError(f"{self._name}: {message}; it takes {self._takes}")

@@ -58,7 +58,7 @@ def carry(plan: Plan, options: Options, job: SweepJob | None = None) -> Done | N
     outputs, out = Path(plan.runner.outputs), console()
 
     def notice(told: str) -> None:
-        if not options.quiet:
+        if options.notices:
             say(partial(out.print, told, soft_wrap=True))
 
     if plan.config.get("dry_run"):
@@ -70,12 +70,12 @@ def carry(plan: Plan, options: Options, job: SweepJob | None = None) -> Done | N
             held.lock.release()
         say(partial(print_plan, plan, out))
         return None
-    progress = TerminalProgress(Console(stderr=True), plan.runner.progress and not options.quiet)
+    progress = TerminalProgress(Console(stderr=True), plan.runner.progress and options.notices)
     with contextlib.closing(progress), performed(plan, progress, notice, job) as done:
         progress.close()
-        show(done, options)
+        show(done, options, done.exit_code)
         if done.interrupted:
-            complain("interrupted (exit code 130); what was answered is on disk, and the same command goes on")
+            complain("interrupted; what was answered is on disk, and the same command goes on")
         else:
             tracked = track(plan.tracking, done, outputs)
             if tracked.link:
@@ -84,20 +84,20 @@ def carry(plan: Plan, options: Options, job: SweepJob | None = None) -> Done | N
     return done
 
 
-def show(done: Done, options: Options) -> None:
-    """Print a report, where it lies, and what kept it from there."""
-    from evalflow.report.console import print_report
+def show(done: Done, options: Options, exit_code: int) -> None:
+    """Print a report, where it lies, and what kept it from there; of a sweep's job the verdict alone, or nothing."""
+    from evalflow.report.console import print_report, print_verdict
     from evalflow.report.terminal import console, say
 
     def tell() -> None:
+        out = console()
         if options.quiet:
             print(done.report["verdict"])
             return
-        out = console()
-        print_report(done.report, out)
+        (print_report if options.voice == "whole" else print_verdict)(done.report, out, exit_code)
         out.print(f"Folder: {done.folder}", soft_wrap=True)
 
-    if not options.silent:
+    if options.voice != "none":
         say(tell)
     complain(None if done.unwritten is None else str(done.unwritten))
 

@@ -15,11 +15,11 @@ def score(words: Sequence[str], options: Options) -> int:
     from evalflow.job import rescored
     from evalflow.runner.stored_run import find_run
 
-    parser = CommandParser("score", "one run: its folder or its id under outputs/ (or under --outputs DIR)")
+    parser = CommandParser("score", "one run: its folder or its id under outputs/ (or under --outputs DIR)", __doc__)
     parser.add_argument("run")
     parser.add_argument("--outputs", type=Path, default=Path("outputs"))
-    asked = parser.parse_args(list(words))
+    asked = parser.read(words)
     with rescored(find_run(asked.run, asked.outputs), options.allow) as (_, done):
-        show(done, options)
-    unwritten = done.unwritten
-    return int(unwritten.exit_code if unwritten else done.report["exit_code"])
+        code = int(done.unwritten.exit_code if done.unwritten else done.report["exit_code"])
+        show(done, options, code)
+    return code

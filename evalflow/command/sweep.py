@@ -3,43 +3,23 @@
 from __future__ import annotations
 
 import signal
-import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from evalflow.command.guard import Ended, guarded, tell
+from evalflow.command.guard import guarded, tell
 from evalflow.command.options import Options
 from evalflow.command.run import carry, complain, planned
-from evalflow.errors import EvalflowError, ExitCode, worst
+from evalflow.command.sweep_job import Jobs
+from evalflow.errors import ConfigError, EvalflowError, ExitCode, Fault, worst
 
 if TYPE_CHECKING:
     from evalflow.runner.sweep import Sweep
     from evalflow.runner.sweep_record import JobRecord, SweepFolder
-
-
-@dataclass(frozen=True)
-class Jobs:
-    """What a job needs to know of its sweep, wherever it runs."""
-
-    folder: Path
-    words: tuple[tuple[str, ...], ...]
-    swept: tuple[dict[str, str], ...]
-    options: Options
-    shared: bool
-    start: str = field(default_factory=lambda: uuid.uuid4().hex[:8])
-
-    def work(self, number: int) -> None:
-        """Do one job and keep what came of it. It raises nothing but an interruption."""
-        from evalflow.runner.sweep_record import SweepFolder
-
-        folder = SweepFolder(self.folder)
-        if not folder.stopped:
-            _job(number, self, folder)
 
 
 def sweep(overrides: Sequence[str], options: Options) -> int:
@@ -49,17 +29,46 @@ def sweep(overrides: Sequence[str], options: Options) -> int:
     from evalflow.runner.sweep_record import SWEEPS, open_sweep
 
     family = expand_sweep(overrides, options.folders)
+    _check_some(family, options)
     if family.is_dry:
         return worst([_aloud(partial(_dry, job, options), options) for job in family.jobs])
     check_writable(family.outputs, SWEEPS)
     folder, lock = open_sweep(family, options.folders)
-    quiet = replace(options, quiet=True, silent=True) if family.launched else options
-    jobs = Jobs(folder.folder.resolve(), family.jobs, tuple(dict(one) for one in family.swept), quiet, family.launched)
+    own = replace(options, voice="none" if family.launched or options.quiet else "brief")
+    jobs = Jobs(folder.folder.resolve(), family.jobs, tuple(dict(one) for one in family.swept), own, family.launched)
     try:
+        _say_what_is_there(jobs, folder)
         interrupted = _all(jobs, family, folder)
         return _conclude(family, jobs, folder, options, interrupted)
     finally:
         lock.release()
+
+
+def _check_some(family: Sweep, options: Options) -> None:
+    """Refuse a sweep none of whose jobs can run, before anything is started: what is wrong is told once.
+
+    Raises:
+        ConfigError: every fault of every job.
+    """
+    faults: dict[Fault, None] = {}
+    for words in family.jobs:
+        try:
+            planned(words, options)
+        except ConfigError as fault:
+            faults |= dict.fromkeys(fault.faults)
+        else:
+            return
+    raise ConfigError(list(faults))
+
+
+def _say_what_is_there(jobs: Jobs, folder: SweepFolder) -> None:
+    from evalflow.report.terminal import say
+
+    records = [folder.read(number) for number in range(len(jobs.words))]
+    if any(records) and not jobs.options.quiet:
+        decided = sum(record is not None and record.decided for record in records)
+        told = f"going on with sweep {folder.sweep_id}: {decided} of {len(records)} jobs are finished"
+        say(partial(print, told, flush=True))
 
 
 def _all(jobs: Jobs, family: Sweep, folder: SweepFolder) -> bool:
@@ -128,69 +137,6 @@ def _patient(folder: SweepFolder) -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _job(number: int, jobs: Jobs, folder: SweepFolder) -> None:
-    from evalflow.report.terminal import say
-    from evalflow.runner.journal import now_iso
-    from evalflow.runner.sweep_record import JobRecord
-
-    words, options = jobs.words[number], jobs.options
-    if not options.quiet:
-        say(partial(print, f"evalflow {' '.join(words)}", flush=True))
-    earlier = folder.read(number)
-    kept = [JobRecord(number, "at work", jobs.start, now_iso())]
-
-    def work() -> int:
-        kept[0] = _carried(kept[0], earlier, jobs, folder)
-        return int(kept[0].exit_code or 0)
-
-    try:
-        ended = guarded(work, options.debug)
-    except KeyboardInterrupt:
-        ended = Ended(int(ExitCode.INTERRUPTED))  # raised out of a launcher's process, it would end all the others
-    tell(ended)
-    record = kept[0]
-    if record.state != "ended":
-        record = replace(
-            record, state="ended", ended=now_iso(), exit_code=ended.code, said="; ".join(ended.said) or None
-        )
-    folder.write(record)
-    if record.exit_code == ExitCode.INTERRUPTED:
-        folder.stop()
-    if jobs.shared:
-        say(partial(print, f"job {number} ({_swept(jobs.swept[number])}): {_word(record)}", flush=True))
-    elif not options.quiet:
-        say(partial(print, "finished before\n" if record.skipped else "", flush=True))
-
-
-def _carried(record: JobRecord, earlier: JobRecord | None, jobs: Jobs, folder: SweepFolder) -> JobRecord:
-    """One job's run, unless an earlier start of the sweep finished it and its config is the same."""
-    from evalflow.record import digest
-    from evalflow.runner.journal import now_iso
-    from evalflow.runner.session import SweepJob
-
-    plan = planned(jobs.words[record.job], jobs.options)
-    config_hash = digest(dict(plan.config))
-    if earlier is not None and earlier.decided and earlier.config_hash == config_hash and _is_there(earlier):
-        return replace(earlier, start=jobs.start, skipped=True)
-    record = replace(record, config_hash=config_hash)
-    folder.write(record)
-    done = carry(plan, jobs.options, SweepJob(folder.sweep_id, jobs.swept[record.job], jobs.shared))
-    assert done is not None, "a dry run is no job"
-    return replace(
-        record,
-        state="ended",
-        ended=now_iso(),
-        exit_code=done.exit_code,
-        verdict=str(done.report["verdict"]),
-        folder=str(done.folder),
-        said=None if done.unwritten is None else str(done.unwritten),
-    )
-
-
-def _is_there(record: JobRecord) -> bool:
-    return record.folder is not None and (Path(record.folder) / "report.json").is_file()
-
-
 def _conclude(family: Sweep, jobs: Jobs, folder: SweepFolder, options: Options, interrupted: bool) -> int:
     """Put the jobs' answers together: printed, written, tracked, and the worst of them returned."""
     import json
@@ -219,8 +165,18 @@ def _conclude(family: Sweep, jobs: Jobs, folder: SweepFolder, options: Options, 
         folder.close(all(record is not None and record.decided for record in records))
     except EvalflowError as fault:
         trouble = fault
-    say(lambda: print(summary["verdict"]) if options.quiet else print_sweep(summary, console()))
+
+    def tell_all() -> None:
+        if options.quiet:
+            print(summary["verdict"])
+            return
+        print_sweep(summary, console())
+        print(f"Folder: {folder.folder}")
+
+    say(tell_all)
     complain(None if trouble is None else str(trouble))
+    if interrupted:
+        complain("interrupted; the same command goes on with the jobs that are not finished")
     if not interrupted and trouble is None and reports:
         _track(family, folder, summary, options)
     return int(summary["exit_code"])
@@ -282,14 +238,3 @@ def _aloud(command: Any, options: Options) -> int:
     ended = guarded(command, options.debug)
     tell(ended)
     return ended.code
-
-
-def _word(record: JobRecord) -> str:
-    if record.exit_code is None:
-        return "died"
-    word = ExitCode(record.exit_code).name.lower()
-    return f"{word} (finished before)" if record.skipped else word
-
-
-def _swept(swept: dict[str, str]) -> str:
-    return " ".join(f"{key}={value}" for key, value in swept.items())

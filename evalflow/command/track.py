@@ -26,11 +26,11 @@ UNTRACKED = "evalflow.tracking.untracked.Untracked"
 def track(words: Sequence[str], options: Options) -> int:
     """Log runs and sweeps that are on disk. One that cannot be logged keeps none of the others from it."""
     takes = f"runs or sweeps (folders, or ids under {OUTPUTS} or --outputs DIR) and {NODE}.key=value"
-    parser = CommandParser("track", takes)
+    parser = CommandParser("track", takes, __doc__)
     parser.add_argument("named", nargs="+")
     parser.add_argument("--outputs", type=Path, default=None)
     settings = [word for word in words if word.startswith(f"{NODE}.")]
-    asked = parser.parse_args([word for word in words if word not in settings])
+    asked = parser.read([word for word in words if word not in settings])
     logging = Logging(_parsed(settings), asked.outputs, options)
     # every name is looked up before anything is logged
     folders = [_found(named, asked.outputs or OUTPUTS) for named in asked.named]

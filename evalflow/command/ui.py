@@ -12,9 +12,9 @@ def ui(words: Sequence[str], options: Options) -> int:  # noqa: ARG001 - every c
     """Serve the UI until Ctrl-C."""
     from evalflow.tracking.ui import serve
 
-    parser = CommandParser("ui", "--outputs DIR, --uri URI, --port N")
+    parser = CommandParser("ui", "--outputs DIR, --uri URI, --port N", __doc__)
     parser.add_argument("--outputs", type=Path, default=Path("outputs"))
     parser.add_argument("--uri", default=None)
     parser.add_argument("--port", type=int, default=5000)
-    asked = parser.parse_args(list(words))
+    asked = parser.read(words)
     return serve(asked.outputs, asked.uri, asked.port, lambda address: print(f"{address}  (Ctrl-C ends it)"))

@@ -116,10 +116,16 @@ def _arm(name: str, scores: Scores) -> dict[str, Any]:
 
 
 def errors_of(arm: ArmScores, most: int = 5, width: int = 200) -> list[dict[str, Any]]:
-    """What its rows failed with, the most frequent first."""
-    failed = [row.error for row in arm.rows.values() if row.error is not None and row.status == "error"]
-    counted = Counter((error.kind, error.message[:width]) for error in failed)
-    return [{"kind": kind, "message": said, "count": n} for (kind, said), n in counted.most_common(most)]
+    """What its rows failed with, the most frequent first, an item's own id left out; the rest is counted in one."""
+    counted = Counter(
+        (row.error.kind, row.error.message.replace(repr(row.item_id), "<item>")[:width])
+        for row in arm.rows.values()
+        if row.error is not None and row.status == "error"
+    )
+    told = [{"kind": kind, "message": said, "count": n} for (kind, said), n in counted.most_common(most)]
+    if rest := counted.total() - sum(n for _, n in counted.most_common(most)):
+        told.append({"kind": "others", "message": f"{len(counted) - most} other messages", "count": rest})
+    return told
 
 
 def _of_rows(scores: Scores, name: str, kind: str) -> dict[str, Any]:

@@ -25,8 +25,11 @@ def printable(value: Any) -> Any:
     return [printable(part) for part in value] if isinstance(value, list | tuple) else value
 
 
-def print_report(report: Mapping[str, Any], console: Console) -> None:
-    """Arms side by side, comparisons in words, gates, what is not shown, and the verdict last."""
+def print_report(report: Mapping[str, Any], console: Console, exit_code: int | None = None) -> None:
+    """Arms side by side, comparisons in words, gates, what is not shown, and the verdict last.
+
+    `exit_code` is what the process answers, where that is not the report's own.
+    """
     report = printable(report)
     part = f" ({report['part']})" if report["part"] else ""
     dataset = f"{report['dataset']['n']} items of {report['dataset']['name']}{part}"
@@ -39,8 +42,14 @@ def print_report(report: Mapping[str, Any], console: Console) -> None:
     failed = [_failed(name, gate) for name, gate in report["gates"].items() if gate["outcome"] == "fail"]
     _block(console, None, failed)
     _block(console, "This experiment does not show", report["limits"])
+    print_verdict(report, console, exit_code)
+
+
+def print_verdict(report: Mapping[str, Any], console: Console, exit_code: int | None = None) -> None:
+    """The last line of a report."""
+    report = printable(report)
     verdict = Text("Verdict: ").append(report["verdict"], style=STYLE[report["verdict"]])
-    verdict.append(f" (exit code {report['exit_code']})")
+    verdict.append(f" (exit code {report['exit_code'] if exit_code is None else exit_code})")
     console.print(verdict.append("".join(f"; {reason}" for reason in report["reasons"])))
 
 
@@ -61,7 +70,9 @@ def _troubles(report: Mapping[str, Any]) -> list[str]:
     for name, arm in report["arms"].items():
         if arm["unavailable"]:
             lines.append(f"arm {name} is unavailable: {arm['unavailable']}")
-        lines += [f"arm {name}, {e['count']} error rows: {e['kind']}: {e['message']}" for e in arm["errors"]]
+        for error in arm["errors"]:
+            rows = "1 error row" if error["count"] == 1 else f"{error['count']} error rows"
+            lines.append(f"arm {name}, {rows}: {error['kind']}: {error['message']}")
     return lines
 
 
@@ -106,7 +117,7 @@ def _held(gate: Mapping[str, Any]) -> str:
 
 
 def _failed(name: str, gate: Mapping[str, Any]) -> str:
-    rows = ", ".join(gate["rows"][:5]) + (f" and {len(gate['rows']) - 5} more" if len(gate["rows"]) > 5 else "")
+    rows = ", ".join(gate["rows"][:5]) + (f" and {gate['n_rows'] - 5} more" if gate["n_rows"] > 5 else "")
     parts = [f"{name} failed", f"decided by {rows}" if rows else "", gate["on_fail"] or ""]
     return "; ".join(part for part in parts if part)
 

@@ -99,6 +99,8 @@ def size(n_bytes: float) -> str:
 
 def _cells(record: Record) -> dict[str, Text]:
     verdict = "" if record["verdict"] is None else f"{record['verdict']} ({record['exit_code']})"
+    if record["verdict"] is None and record["state"] == "finished":
+        verdict = "not scored"
     there, planned = ("?" if record[key] is None else str(record[key]) for key in ("n_rows", "n_planned"))
     sweep = record["sweep_id"] and f"sweep {record['sweep_id']}"
     tracked = TRACKED.get(record["tracked"], "not tracked")

@@ -207,9 +207,11 @@ def _cell(line: _Line, column: _Column, unit: str, reports: Mapping[int, Mapping
     defined = {job: reading for job, reading in readings.items() if reading.value is not None}
     counts = {"at": dict(column.at), "jobs": list(readings), "n_jobs": len(readings), "n_defined": len(defined)}
     cell: dict[str, Any] = {**counts, **dict.fromkeys(RESULT)}
+    if len(defined) < len(readings):
+        undefined = Counter(reading.reason for reading in readings.values() if reading.value is None)
+        cell["reason"] = undefined.most_common(1)[0][0]
     if not defined:
-        (reason, _), *_ = Counter(reading.reason for reading in readings.values()).most_common(1)
-        return {**cell, "reason": reason}
+        return cell
     if len({reports[job]["instrument"]["quality_hash"] for job in defined}) > 1:
         return {**cell, "reason": DIFFER}
     missing = sorted({reading.missing for reading in defined.values()})
@@ -223,7 +225,8 @@ def _cell(line: _Line, column: _Column, unit: str, reports: Mapping[int, Mapping
     found = _mean([r.value for r in defined.values() if r.value is not None], over, *line.possible(unit))
     if found["note"] == SAME and all(reading.greedy for reading in defined.values()):
         found["note"] = f"{SAME} by design"
-    return {**cell, **found, "note": "; ".join(note for note in (found["note"], lost) if note) or None}
+    note = "; ".join(said for said in (found["note"], lost) if said) or None
+    return {**cell, **found, "reason": found["reason"] or cell["reason"], "note": note}
 
 
 def _mean(values: Sequence[float], over: str, lowest: float, highest: float) -> dict[str, Any]:

@@ -58,7 +58,7 @@ def _severity(job: Mapping[str, Any]) -> int:
 def _jobs_table(jobs: Sequence[Mapping[str, Any]], axes: Sequence[str]) -> Table:
     """A line per job; a column that no job has anything for is left out."""
     lines = [_job_line(job, axes) for job in jobs]
-    headings = ["job", *axes, "verdict", "exit code", "gates", "why", "seconds"]
+    headings = ["job", *axes, "verdict", "exit code", "gates", "why", "run", "seconds"]
     kept = [place for place, name in enumerate(headings) if name in axes or any(line[place] for line in lines)]
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for place in kept:
@@ -82,7 +82,8 @@ def _job_line(job: Mapping[str, Any], axes: Sequence[str]) -> list[Text]:
         _verdict(job),
         code,
         "; ".join(gates),
-        said if len(said) <= 60 else f"{said[:59]}…",  # the notes have the whole
+        said if len(said) <= 44 else f"{said[:43]}…",  # the notes have the whole
+        job["run_id"] or "",
         "finished before" if job["skipped"] else seconds,
     ]
     return [Text(cell) for cell in cells]
@@ -137,5 +138,6 @@ def _shown(cell: Mapping[str, Any], unit: str) -> str:
     if cell["low"] is not None:
         text += f" [{number(scale * cell['low'])}, {number(scale * cell['high'])}]"
     lost = cell["n_jobs"] - cell["n_defined"]
-    marks = [f"{lost} of {cell['n_jobs']} undefined"] * (lost > 0) + [cell["note"]] * (cell["note"] is not None)
+    why = "" if cell["reason"] in (None, NO_REPORT, NO_SUCH) else f": {cell['reason']}"
+    marks = [f"{lost} of {cell['n_jobs']} undefined{why}"] * (lost > 0) + [cell["note"]] * (cell["note"] is not None)
     return f"{text} n={cell['n_defined']}" + (f" ({'; '.join(marks)})" if marks else "")

@@ -115,6 +115,7 @@ GATE_COLUMNS: Columns = {
     "reason": "text",
     "on_fail": "text",
     "rows": "names",
+    "n_rows": "whole",
 }
 """A record per gate; `rows` are those that decided it, worst first."""
 

@@ -6,17 +6,21 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from rich.console import Console
+if TYPE_CHECKING:
+    from rich.console import Console
 
 PIPE_WIDTH = 160
-"""A pipe has no width; 80 would fold every table."""
+"""A pipe has no width, unless COLUMNS gives it one; 80 would fold every table."""
 
 
 def console() -> Console:
     """Standard output, plain and wide where it is no terminal."""
+    from rich.console import Console
+
     made = Console(highlight=False, markup=False)
-    if not made.is_terminal:
+    if not made.is_terminal and not os.environ.get("COLUMNS", "").isdecimal():
         made.width = PIPE_WIDTH
     return made
 

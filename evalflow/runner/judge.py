@@ -105,7 +105,7 @@ def _comparison_gate(gate: Gate, scores: Scores, delta: Delta) -> GateResult:
     return gate.result(gate.on_delta(delta), rows=_lost(scores, comparison, gate.figure))
 
 
-def _lost(scores: Scores, comparison: Paired, figure: str, most: int = 20) -> tuple[str, ...]:
+def _lost(scores: Scores, comparison: Paired, figure: str) -> tuple[str, ...]:
     """The items on which the candidate is worse than the reference, worst first."""
     key, suffix = scores.plan.owner(figure)
     metric = scores.plan.metrics[key]
@@ -116,7 +116,7 @@ def _lost(scores: Scores, comparison: Paired, figure: str, most: int = 20) -> tu
         differences = pair(measure, reference, candidate, shared).differences
     losses = -differences if metric.higher_is_better else differences
     lost = dict(zip(sorted(shared), losses.tolist(), strict=True))  # `pair` goes by id
-    return tuple(sorted((item for item in shared if lost[item] > 0), key=lambda item: (-lost[item], item))[:most])
+    return tuple(sorted((item for item in shared if lost[item] > 0), key=lambda item: (-lost[item], item)))
 
 
 def _arm_gate(gate: Gate, name: str, scores: Scores) -> GateResult:

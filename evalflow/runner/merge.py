@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,11 +60,12 @@ def _ordered(shards: Sequence[StoredRun]) -> list[StoredRun]:
         if run.state["state"] != "finished":
             raise StoredRunError(f"{run.folder}: it is not finished; run its shard again, then merge")
     ordered = sorted(shards, key=lambda run: int(run.state["shard"]["index"]))
-    indexes = [int(run.state["shard"]["index"]) for run in ordered]
-    of = ordered[0].state["shard"]["of"]
-    if indexes != list(range(of)):
-        said = f"shards {indexes} of {of}"
-        raise StoredRunError(f"{said}: each index from 0 must be there once; give the runs of all shards")
+    times = Counter(int(run.state["shard"]["index"]) for run in ordered)
+    of = int(ordered[0].state["shard"]["of"])
+    wrong = [f"shard {index} of {of} is missing" for index in range(of) if not times[index]]
+    wrong += [f"shard {index} is there {n} times" for index, n in times.items() if n > 1]
+    if wrong:
+        raise StoredRunError(f"{', '.join(wrong)}: give one run of each shard; evalflow list tells which is which")
     return ordered
 
 

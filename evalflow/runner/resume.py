@@ -20,6 +20,8 @@ from evalflow.runner.plan import Plan
 from evalflow.runner.stored_config import as_stored
 from evalflow.runner.stored_run import StoredRun, find_run, load_run, peek, run_folders
 
+TOLD = 8
+"""Differences that are told one by one."""
 NEW = "new"
 """`resume=new` starts a new run, whatever lies unfinished."""
 
@@ -72,7 +74,20 @@ def take_up(plan: Plan, say: Callable[[str], None], sweep_id: str | None = None)
             continue
         say(_found(held, plan))
         return held
+    if sweep_id is None:
+        _tell_of_the_last(plan, say)
     return None
+
+
+def _tell_of_the_last(plan: Plan, say: Callable[[str], None]) -> None:
+    """Where the last run of the experiment was not finished and is of other rows: say so, lest it is waited for."""
+    last = run_folders(Path(plan.runner.outputs), plan.name)[-1:]
+    state = peek(last[0]) if last else None
+    if state is None or state["state"] == "finished" or state["sweep_id"] is not None or is_held(last[0]):
+        return
+    if differs := _differences(state, plan):
+        more = f" and {len(differs) - 1} more" if len(differs) > 1 else ""
+        say(f"unfinished run {last[0].name} has other rows and is left alone ({differs[0]}{more})")
 
 
 def at_work(plan: Plan) -> list[str]:
@@ -113,12 +128,14 @@ def _unfinished(plan: Plan, sweep_id: str | None) -> Iterator[Path]:
 
 def _named(folder: Path, plan: Plan, say: Callable[[str], None]) -> Held:
     held = _held(folder)
-    own = {"name": held.run.state["experiment"], **held.run.state["conditions"]}
-    differs = _changed(own, {"name": plan.name, **plan.conditions()})
+    differs = _differences(held.run.state, plan)
     if differs:
         held.lock.release()
         todo = "give the config that it was started with, or drop resume"
-        raise ConfigError([Fault("resume", f"run {folder.name} has other rows ({one})", todo) for one in differs])
+        told = [Fault("resume", f"run {folder.name} has other rows ({one})", todo) for one in differs[:TOLD]]
+        if len(differs) > TOLD:
+            told.append(Fault("resume", f"and {len(differs) - TOLD} more differences", "compare its config.yaml"))
+        raise ConfigError(told)
     for changed in _changed(held.run.state["sessions"][-1]["environment"], environment()):
         say(f"since run {folder.name} began, {changed}")
     say(_found(held, plan))
@@ -141,6 +158,13 @@ def _held(folder: Path) -> Held:
         raise
 
 
+def _differences(state: Mapping[str, Any], plan: Plan) -> list[str]:
+    """Why a stored run does not have the plan's rows; empty where it has them."""
+    if state["experiment"] != plan.name:
+        return [f"it is of experiment {state['experiment']}, not of {plan.name}"]
+    return _changed(state["conditions"], plan.conditions())
+
+
 def _changed(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     """What differs between two nested mappings, as `arms.long.seeds was [0], is [0, 1]`."""
     before, after = dict(_flat(old)), dict(_flat(new))
@@ -161,4 +185,7 @@ def _flat(node: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]
 
 
 def _shown(values: Mapping[str, Any], name: str) -> str:
-    return f"{values[name]!r:.40}" if name in values else "absent"
+    if name not in values:
+        return "absent"
+    said = repr(values[name])
+    return said if len(said) <= 40 else f"{said[:37]}..."

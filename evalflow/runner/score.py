@@ -128,7 +128,7 @@ class Scores:
         partly = {unit.item_id for unit in units if unit.stats is None}
         return {u.item_id: u.stats for u in _averaged(units) if u.stats is not None and u.item_id not in partly}
 
-    def worst(self, arm: str, key: str, where: Mapping[str, object], most: int = 20) -> tuple[str, ...]:
+    def worst(self, arm: str, key: str, where: Mapping[str, object]) -> tuple[str, ...]:
         """The rows that drag a metric down, worst first, as `item id (seed s)`."""
         metric = self.plan.metrics[key]
         if metric.grain != "row":
@@ -144,7 +144,7 @@ class Scores:
         if isinstance(metric, Rate):  # its best is known, also where no row reached it
             best = 1.0 if metric.higher_is_better else 0.0
         losing = sorted((pair for pair in found if pair[0] < best), key=lambda pair: pair[0])
-        return tuple(f"{row.item_id} (seed {row.seed})" for _, row in losing[:most])
+        return tuple(f"{row.item_id} (seed {row.seed})" for _, row in losing)
 
 
 def score(plan: Plan, rows: Iterable[Row], probes: Sequence[Probe], traces: Traces) -> Scores:

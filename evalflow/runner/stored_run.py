@@ -84,7 +84,8 @@ def find_run(named: str, outputs: Path = Path("outputs")) -> Path:
         return folder
     found = [path for path in run_folders(outputs) if path.name == named]
     if len(found) != 1:
-        raise StoredRunError(f"{named}: {len(found)} runs of that name under {outputs}; give the run's folder")
+        said = f"{len(found)} runs under {outputs} have this id" if found else f"there is no such run under {outputs}"
+        raise StoredRunError(f"{named}: {said}; give the run's folder, or see evalflow list")
     return found[0]
 
 

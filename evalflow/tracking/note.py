@@ -117,7 +117,7 @@ def _deciding_rows(gates: Mapping[str, Mapping[str, Any]]) -> list[str]:
     lines = []
     for name, gate in gates.items():
         if gate["rows"]:
-            more = len(gate["rows"]) - NAMED
+            more = gate["n_rows"] - NAMED
             named = ", ".join(escape(row) for row in gate["rows"][:NAMED])
             lines.append(f"- {escape(name)}: {named}" + (f" and {more} more" if more > 0 else ""))
     return lines

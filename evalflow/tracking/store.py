@@ -117,9 +117,30 @@ def opened(store: Store) -> Iterator[Any]:
         from mlflow import MlflowClient
 
         with FileLock(store.lock, timeout=LOCK_WITHIN_S):
+            if store.database is not None and _is_new(store.database):
+                _make(store.database)
             client = MlflowClient(tracking_uri=store.uri)
             client.search_experiments(max_results=1)
             yield client
+
+
+def _is_new(database: Path) -> bool:
+    return not database.exists() or database.stat().st_size == 0
+
+
+def _make(database: Path) -> None:
+    """Make a database under another name and name it when it is whole.
+
+    MLflow's migrations are many small steps: a process killed between two of them leaves a file that no later one gets
+    through.
+    """
+    from mlflow import MlflowClient
+
+    part = database.with_name(f".{database.name}.new")
+    for left in (part, part.with_name(f"{part.name}-journal")):
+        left.unlink(missing_ok=True)
+    MlflowClient(tracking_uri=f"{SQLITE}{part}").search_experiments(max_results=1)
+    part.replace(database)
 
 
 def without_password(text: str) -> str:
@@ -167,9 +188,10 @@ def _check_there(store: Store) -> None:
     """
     parts = urlsplit(store.uri)
     if store.database is not None:
-        # opens, and creates, the file; a file of another kind is refused here
-        with closing(sqlite3.connect(store.database)) as connection:
-            connection.execute("PRAGMA schema_version").fetchone()
+        if not _is_new(store.database):
+            # a file of another kind is refused here
+            with closing(sqlite3.connect(store.database)) as connection:
+                connection.execute("PRAGMA schema_version").fetchone()
     elif store.is_server:
         _check_health(store)
     elif parts.hostname and (port := parts.port or PORTS.get(parts.scheme.partition("+")[0])):

@@ -104,8 +104,8 @@ def test_the_first_ctrl_c_finishes_what_is_in_flight(home: Path, experiment: Exp
     calls = (home / "calls.txt").read_text(encoding="utf-8").splitlines()
     assert 8 <= there < len(ITEMS)
     assert len(calls) == there, "everything that was asked was answered"
-    assert f"Verdict: incomplete (exit code 3); arm one did not finish: it has {there} of 24 rows" in out
-    assert "finishing what is in flight" in err and "interrupted (exit code 130)" in err
+    assert f"Verdict: incomplete (exit code 130); arm one did not finish: it has {there} of 24 rows" in out
+    assert "finishing what is in flight" in err and "interrupted; what was answered is on disk" in err
     (folder,) = runs(home)
     assert read(folder / "run.json")["state"] == "interrupted"
     code, out, err = start(*words, "model.delay_s=0").end()
@@ -169,7 +169,7 @@ def test_a_model_that_hangs_is_an_error_row(home: Path, experiment: Experiment, 
     code, out, err = start(*words, "runner.timeout_s=0.5").end()
     assert time.monotonic() - began < 60
     assert code == 1, err
-    assert "arm one, 1 error rows: timeout: no answer in 0.5 s" in out
+    assert "arm one, 1 error row: timeout: no answer in 0.5 s" in out
     (folder,) = runs(home)
     lines = (folder / "rows.jsonl").read_text(encoding="utf-8").splitlines()
     failed = [row for line in lines if (row := json.loads(line))["error"]]

@@ -136,7 +136,7 @@ def test_nothing_is_logged_where_a_name_is_wrong(cli: Cli, done: Ran, kept: Path
     """A run that is not there is told before the other is logged."""
     tracked = cli("track", id_of(done), "20261129-101112-abcdef", *store)
     assert (tracked.code, len(tracked.faults)) == (64, 1)
-    assert tracked.err.startswith("evalflow: 20261129-101112-abcdef: 0 runs of that name under outputs")
+    assert tracked.err.startswith("evalflow: 20261129-101112-abcdef: there is no such run under outputs")
     assert logged(kept, store) == []
 
 

@@ -195,6 +195,7 @@ def gate(outcome: str = "pass", **changes: Any) -> dict[str, Any]:
         "arm": "base",
         "comparison": None,
         "rows": [],
+        "n_rows": 0,
         "reason": None,
         "report_only": False,
         "on_fail": None,

@@ -179,7 +179,7 @@ def test_a_gate_that_asks_for_all_rows_does_not_read_an_arm_with_an_error(tmp_pa
 
 
 def test_errors_are_told_by_arm(tmp_path: Path):
-    """What rows failed with, the most frequent first, at most five, long words cut; nothing where there is none."""
+    """The most frequent first, five and the others counted in one, long words cut, the item's own id left out."""
     plan_report, scores = made(tmp_path)
     assert plan_report["arms"]["base"]["errors"] == [{"kind": "ModelError", "message": "no answer", "count": 1}]
     assert [plan_report["arms"][name]["errors"] for name in ("new", "bad")] == [[], []]
@@ -191,7 +191,11 @@ def test_errors_are_told_by_arm(tmp_path: Path):
     arm = replace(scores.arms["base"], rows={(0, row.item_id): row for row in rows})
     found = errors_of(arm)
     assert found[0] == {"kind": "timeout", "message": "late", "count": 3}
-    assert [(len(error["message"]), error["count"]) for error in found[1:]] == [(200, 1)] * 4
+    assert [(len(error["message"]), error["count"]) for error in found[1:-1]] == [(200, 1)] * 4
+    assert found[-1] == {"kind": "others", "message": "2 other messages", "count": 2}
+    named = [replace(row, error=RowError("Lost", f"nothing for {row.item_id!r}")) for row in rows]
+    told = errors_of(replace(arm, rows={(0, row.item_id): row for row in named}))
+    assert told == [{"kind": "Lost", "message": "nothing for <item>", "count": 9}]
 
 
 def test_a_report_holds_numpy_values_as_plain_ones(lab: Lab):

@@ -95,12 +95,12 @@ def test_arms_stand_side_by_side():
 def test_gates_say_what_decided():
     """A failed gate shows value, bound, threshold and denominator, then the rows that decided and what to do."""
     rows = [f"i{n} (seed 0)" for n in range(7)]
-    failed = gate("fail", value=0.5, bound="lower", rows=rows, on_fail="train longer")
+    failed = gate("fail", value=0.5, bound="lower", rows=rows, n_rows=37, on_fail="train longer")
     out = printed(gates={"floor": failed})
     cells = line_with("0.500 (low end)", out).split()
     assert cells == ["floor", "fail", "quality/exact", "base", "0.500", "(low", "end)", ">=", "0.7", "60"]
     assert line_with("floor failed", out) == (
-        "  floor failed; decided by i0 (seed 0), i1 (seed 0), i2 (seed 0), i3 (seed 0), i4 (seed 0) and 2 more; "
+        "  floor failed; decided by i0 (seed 0), i1 (seed 0), i2 (seed 0), i3 (seed 0), i4 (seed 0) and 32 more; "
         "train longer"
     )
 

@@ -65,8 +65,9 @@ def test_a_run_is_a_line(tmp_path: Path) -> None:
     heading, line = listed([entry_of(kept(tmp_path, RUN_ID, "fail", n_rows=4))])
     assert heading.split() == ["run", "experiment", "state", "verdict", "rows", "note"]
     assert line.split() == [RUN_ID, "case", "finished", "fail", "(1)", "4/6", "not", "tracked"]
-    heading, _ = listed([entry_of(kept(tmp_path, "20261129-100000-abcdef", None))])
-    assert heading.split() == ["run", "experiment", "state", "rows", "note"]
+    heading, line = listed([entry_of(kept(tmp_path, "20261129-100000-abcdef", None))])
+    assert heading.split() == ["run", "experiment", "state", "verdict", "rows", "note"]
+    assert "not scored" in line
 
 
 @pytest.mark.parametrize(

@@ -405,7 +405,7 @@ def test_a_job_stays_on_its_line():
     jobs = [job(0, {"a": "0"}, verdict="unreadable", exit_code=2), failed(1, {"a": "1"}, said=f"{'x' * 59}yz")]
     out = printed(summary(jobs, [{**exact(0.5), "gates": gates}]))
     assert "unreadable: a, b, c and 2 more  " in line_with("2 more", out)
-    assert f" {'x' * 59}… " in line_with("could not run  ", out) + " "
+    assert f" {'x' * 43}… " in line_with("could not run  ", out) + " "
     assert f"note: job 1 (a=1) could not run: {'x' * 59}yz\n" in out
 
 
@@ -429,16 +429,29 @@ def test_what_is_printed():
     lines = out.splitlines()
     assert lines[0] == "four · sweep 20261130-101500-ab12cd · 6 jobs over seed (3), concurrency (2)"
     heading = line_with("exit code  ", out).split()
-    assert heading == ["job", "seed", "concurrency", "verdict", "exit", "code", "gates", "why", "seconds"]
-    assert line_with("finished before", out).split() == ["0", "0", "1", "pass", "0", "finished", "before"]
+    assert heading == ["job", "seed", "concurrency", "verdict", "exit", "code", "gates", "why", "run", "seconds"]
+    run = "20261130-101500-aaaaaa"
+    assert line_with("finished before", out).split() == ["0", "0", "1", "pass", "0", run, "finished", "before"]
     words = line_with("failed: floor; unreadable: blind", out).split()
-    assert words == ["2", "1", "1", "fail", "1", "failed:", "floor;", "unreadable:", "blind", "12.3"]
+    assert words == [
+        "2",
+        "1",
+        "1",
+        "fail",
+        "1",
+        "failed:",
+        "floor;",
+        "unreadable:",
+        "blind",
+        run.replace("00-a", "02-a"),
+        "12.3",
+    ]
     words = line_with("could not run  ", out).split()
-    assert words == ["5", "2", "6", "could", "not", "run", "3", "model:", "no", "weights"]
+    assert words == ["5", "2", "6", "could", "not", "run", "3", "model:", "no", "weights", run.replace("00-a", "05-a")]
     assert line_with("concurrency=1 ", out).split() == ["arm", "figure", "concurrency=1", "concurrency=6"]
     row = line_with("quality/exact  ", out)
     assert "30 ms [0, 95.724] n=3" in row
-    assert row.rstrip().endswith("500 ms n=1 (2 of 3 undefined)")
+    assert row.rstrip().endswith("500 ms n=1 (2 of 3 undefined: too few)")
     assert lines[-1] == "Sweep: incomplete (exit code 3)"
     assert "  note: job 5 (seed=2 concurrency=6) could not run: model: no weights" in lines
 
@@ -448,7 +461,7 @@ def test_what_is_printed():
     [
         ([exact(0.4, unit="")] * 3, "0.400 n=3 (no variation)"),
         ([exact(0.4, True)] * 3, "0.400 n=3 (no variation by design)"),
-        ([exact(0.4)] * 2 + [exact(None)], "0.400 n=2 (1 of 3 undefined; no variation)"),
+        ([exact(0.4)] * 2 + [exact(None)], "0.400 n=2 (1 of 3 undefined: one seed; no variation)"),
         ([exact(None)] * 3, "undefined: one seed"),
         ([exact(None, reason="arm unavailable: no weights")] * 3, " - "),
         ([exact(0.0, low=0.0, high=0.125)], "0 [0, 0.125] n=1 (2 of 3 undefined)"),

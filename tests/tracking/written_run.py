@@ -66,6 +66,7 @@ def gate(outcome: str, expected: str = "pass", **more: Any) -> dict[str, Any]:
         "threshold": ">= 0.5",
         "denominator": 3,
         "rows": [],
+        "n_rows": 0,
         "reason": None,
         "report_only": False,
         "arm": "greedy",

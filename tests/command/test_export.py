@@ -100,7 +100,7 @@ def test_words_that_it_does_not_take_are_refused(cli: Cli, words: list[str]) -> 
     """With what it takes, and exit code 64."""
     ran = cli("export", *words)
     assert (ran.code, ran.out, len(ran.faults)) == (64, "", 1)
-    assert "it takes one run: its folder or its id under outputs/ (or --outputs DIR), and --to DIR" in ran.faults[0]
+    assert "it takes one run (its folder, or its id under outputs/ or --outputs DIR) and --to DIR" in ran.faults[0]
 
 
 def test_a_file_is_whole_or_as_it_was(lab: Lab, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

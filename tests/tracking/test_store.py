@@ -100,3 +100,16 @@ def test_an_unusable_store_is_one_line_at_once(make_run: MakeRun, tmp_path: Path
     assert "secret" not in message
     assert "results are on disk: mend the store or tracking.uri" in message
     assert time.monotonic() - begun < 10
+
+
+@pytest.mark.parametrize("left", ["half a new database", "an empty database"])
+def test_a_process_killed_while_it_made_the_database_leaves_nothing_in_the_way(
+    tmp_path: Path, make_run: MakeRun, left: str
+) -> None:
+    """It is made under another name and named when it is whole: what a dead process left of it is made anew."""
+    outputs = tmp_path / "outputs"
+    outputs.mkdir()
+    half = outputs / (".mlflow.db.new" if left.startswith("half") else "mlflow.db")
+    half.write_bytes(b"SQLite format 3\x00" if left.startswith("half") else b"")
+    assert MLflow().log(make_run("20261130-101500-aaaaaa"), outputs).run_ids
+    assert not (outputs / ".mlflow.db.new").exists()

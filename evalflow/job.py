@@ -140,7 +140,10 @@ def scored(plan: Plan, run: StoredRun) -> Done:
 
 def track(tracking: Any, done: Done, outputs: Path) -> Tracked:
     """Log a run. Whatever becomes of it, the verdict stands and is on disk."""
-    if tracking is None or done.unwritten is not None:
+    if done.unwritten is not None:
+        return Tracked()
+    if tracking is None:
+        _mark(done.folder, Mark("kept out", now_iso()))
         return Tracked()
     state = done.run.state
     # a tracker gets copies: nothing that it does to them can change the answer

@@ -142,11 +142,13 @@ def test_a_ctrl_c_while_a_run_is_logged_leaves_the_mark_of_the_beginning() -> No
 
 
 def test_a_report_that_is_not_on_disk_is_not_tracked() -> None:
-    """Nor is anything where there is no tracker; neither leaves a mark."""
+    """It leaves no mark. Where there is no tracker, the mark says that the run was to be kept out."""
     carried, tracker = done(), Tracker()
     assert track(tracker, replace(carried, unwritten=OutputLostError("full")), Path("outputs")).trouble is None
-    assert track(None, carried, Path("outputs")).link is None
     assert (tracker.seen, read_mark(carried.folder)) == (None, None)
+    assert track(None, carried, Path("outputs")).link is None
+    mark = read_mark(carried.folder)
+    assert mark is not None and mark.state == "kept out"
 
 
 @dataclass(frozen=True)
@@ -171,6 +173,7 @@ def started(**settings: Any) -> list[str]:
     tracking = {"_target_": "tests.test_job.Recovering", **settings}
     with performed(plan(tracking=tracking, seed=1), Listener(), said.append) as carried:
         assert carried.exit_code == 0
+        track(None, carried, Path("outputs"))
     return said
 
 

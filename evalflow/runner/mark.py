@@ -46,9 +46,9 @@ def read_mark(folder: Path) -> Mark | None:
 
 
 def was_cut_off(folder: Path) -> bool:
-    """Whether the process that logged a run, which nobody holds, died over it."""
+    """Whether the process that worked on a reported run, which nobody holds now, died before it had logged it."""
     mark = read_mark(folder)
-    return mark is not None and mark.state in ("logging", "cut off")
+    return mark is None or mark.state in ("logging", "cut off")
 
 
 def begun_and_left(outputs: Path, experiment: str) -> list[Path]:

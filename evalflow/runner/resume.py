@@ -92,7 +92,7 @@ def _tell_of_the_last(plan: Plan, say: Callable[[str], None]) -> None:
 
 def at_work(plan: Plan) -> list[str]:
     """Ids of the runs of the same rows that others work on right now."""
-    return [folder.name for folder, state in _of_same_rows(plan) if state["state"] == "running" and is_held(folder)]
+    return [folder.name for folder, _ in _of_same_rows(plan) if is_held(folder)]
 
 
 def _of_same_rows(plan: Plan) -> Iterator[tuple[Path, dict[str, Any]]]:

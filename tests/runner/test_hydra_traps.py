@@ -269,8 +269,8 @@ def test_every_fault_of_a_swept_job_has_its_own_line(cli: Cli, experiment: Exper
 
 def test_a_sweep_may_choose_options_by_pattern(cli: Cli) -> None:
     """`glob(*)` sweeps over the options of a group."""
-    ran = cli("-m", "model=glob(script*)", "tracking=glob(none)", "dry_run=true")
-    assert "evalflow model=scripted tracking=none dry_run=true" in ran.out.splitlines()
+    ran = cli("-m", "decoding=glob(gree*)", "tracking=glob(none)", "dry_run=true")
+    assert "evalflow decoding=greedy tracking=none dry_run=true" in ran.out.splitlines()
 
 
 def test_removing_an_option_says_how_to_remove_the_part(cli: Cli) -> None:

@@ -191,7 +191,7 @@ def test_a_run_is_found_by_its_folder_or_its_id(tmp_path: Path) -> None:
     journal = opened(tmp_path)
     assert find_run(str(journal.folder), tmp_path) == journal.folder
     assert find_run(journal.run_id, tmp_path) == journal.folder
-    with pytest.raises(StoredRunError, match=r"nothing: 0 runs of that name under .*; give the run's folder"):
+    with pytest.raises(StoredRunError, match=r"nothing: there is no such run under .*; give the run's folder"):
         find_run("nothing", tmp_path)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 
 from evalflow.errors import BusyError, ConfigError, StoredRunError
-from evalflow.job import scored
+from evalflow.job import scored, track
 from evalflow.model.protocol import Model
 from evalflow.record import Completion, Request, Row
 from evalflow.runner.execute import Before
@@ -81,11 +82,23 @@ def going_on(run_id: str = OLD, rows: int = 2) -> list[str]:
 
 
 def test_where_nothing_is_unfinished_nothing_is_taken_up() -> None:
-    """No outputs, no run of this name, no run of these rows: a new one, without a word."""
+    """No outputs, no run of this name, no run of these rows in a sweep: a new one, without a word."""
     assert taken(plan_of()) == (None, [])
     stored(plan_of(name="other"))
+    assert taken(plan_of()) == (None, [])
     stored(plan_of(seed=1))
     Path("outputs/case/rubbish").mkdir()
+    assert taken(plan_of(), "a sweep") == (None, [])
+
+
+def test_the_last_run_is_named_where_it_was_not_finished_and_is_of_other_rows() -> None:
+    """The user may wait for it to be gone on with; one that was finished, or is a sweep's, is nobody's concern."""
+    stored(plan_of(seed=1), OLD)
+    said = f"unfinished run {OLD} has other rows and is left alone (seed was 1, is 0)"
+    assert taken(plan_of()) == (None, [said])
+    stored(plan_of(seed=2), MID, "finished")
+    assert taken(plan_of()) == (None, [])
+    stored(plan_of(seed=2), NEW, sweep_id="a sweep")
     assert taken(plan_of()) == (None, [])
 
 
@@ -146,7 +159,7 @@ def test_a_finished_run_is_taken_up_only_where_nobody_reported_on_it(reported: b
     plan = plan_of()
     folder = stored(plan, state="finished", items="abcdef")
     if reported:
-        scored(plan, load_run(folder))
+        track(None, scored(plan, load_run(folder)), Path("outputs"))
     said = [f"all rows of run {OLD} are there; they are used again"]
     assert taken(plan) == ((None, []) if reported else (OLD, said))
     if reported:  # an older report, of fewer sessions, is none of this state
@@ -265,7 +278,7 @@ def test_a_named_run_that_is_not_there_or_is_damaged_is_refused() -> None:
     """Whoever names a run wants that one and no other."""
     plan = plan_of()
     folder = stored(plan, OLD)
-    with pytest.raises(StoredRunError, match=rf"{NEW}: 0 runs of that name under outputs; give the run's folder"):
+    with pytest.raises(StoredRunError, match=rf"{NEW}: there is no such run under outputs; give the run's folder"):
         taken(plan_of(resume=NEW))
     Path("empty").mkdir()
     with pytest.raises(StoredRunError, match=r"empty/run\.json: not there"):
@@ -290,12 +303,16 @@ def test_a_named_run_of_other_rows_is_refused_with_each_difference() -> None:
     stored(plan_of(), OLD)
     todo = "give the config that it was started with, or drop resume"
     other = plan_of(seed=3, arms={"one": {"seeds": [0, 1]}, "two": {}}, resume=OLD)
-    lines = refused(other)
+    *lines, more = refused(other)
     begin = f"resume: run {OLD} has other rows ("
     assert all(line.startswith(begin) and line.endswith(f"); {todo}") for line in lines)
     told = [line.removeprefix(begin).removesuffix(f"); {todo}") for line in lines]
     assert told[:2] == ["seed was 0, is 3", "arms.one.seeds was [0], is [0, 1]"]
-    assert "arms.two.place was absent, is 1" in told
+    assert told[2] == "arms.two.place was absent, is 1"
+    assert len(told) == 8
+    assert re.fullmatch(r"resume: and \d+ more differences; compare its config.yaml", more)
+    elsewhere = refused(plan_of(name="other", resume=f"outputs/case/{OLD}"))
+    assert elsewhere == [f"{begin}it is of experiment case, not of other); {todo}"]
     assert refused(plan_of(ITEMS[:5], resume=OLD))[0].startswith(f"{begin}dataset.content_fp was '")
     only = refused(plan_of(decoding={"_target_": "evalflow.record.Decoding", "max_tokens": 9}, resume=OLD))
     assert only == [f"{begin}arms.one.decoding.max_tokens was {default('max_tokens')}, is 9); {todo}"]

@@ -33,7 +33,7 @@ def sweep(overrides: Sequence[str], options: Options) -> int:
     if family.is_dry:
         return worst([_aloud(partial(_dry, job, options), options) for job in family.jobs])
     check_writable(family.outputs, SWEEPS)
-    folder, lock = open_sweep(family, options.folders)
+    folder, lock = open_sweep(family.outputs, family.told(), options.folders, family.fresh)
     own = replace(options, voice="none" if family.launched or options.quiet else "brief")
     jobs = Jobs(folder.folder.resolve(), family.jobs, tuple(dict(one) for one in family.swept), own, family.launched)
     try:

@@ -20,6 +20,8 @@ from evalflow.runner.parts import Experiment, Parts, PlannedArm
 from evalflow.runner.settings import Runner
 from evalflow.strict_json import plain
 
+NEW = "new"
+"""`resume=new` starts a new run, whatever lies unfinished."""
 ARM_CANNOT_MATTER = ("control", "optional")
 """Conditions of an arm that no row depends on; of a model that says so (`concurrency_free`), its concurrency too."""
 CANNOT_MATTER = {

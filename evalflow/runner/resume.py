@@ -16,14 +16,12 @@ from evalflow.runner.inventory import answer_of
 from evalflow.runner.journal import config_digest
 from evalflow.runner.lock import hold, is_held
 from evalflow.runner.mark import was_cut_off
-from evalflow.runner.plan import Plan
+from evalflow.runner.plan import NEW, Plan
 from evalflow.runner.stored_config import as_stored
 from evalflow.runner.stored_run import StoredRun, find_run, load_run, peek, run_folders
 
 TOLD = 8
 """Differences that are told one by one."""
-NEW = "new"
-"""`resume=new` starts a new run, whatever lies unfinished."""
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from evalflow.runner.compose import compose_tree, plain_of
 from evalflow.runner.config_tree import ConfigTree
 from evalflow.runner.experiments import shipped_folder
 from evalflow.runner.overrides import forced, is_hydra, parse, text_of
-from evalflow.runner.resume import NEW
+from evalflow.runner.plan import NEW
 
 BASIC = "hydra._internal.core_plugins.basic_launcher.BasicLauncher"
 """Hydra's launcher of one job after another."""
@@ -34,6 +34,14 @@ class Sweep:
     axes: Mapping[str, tuple[str, ...]]
     swept: tuple[Mapping[str, str], ...]
     whole: Mapping[str, Any]
+
+    def told(self) -> dict[str, Any]:
+        """What is kept of it."""
+        return {
+            "overrides": list(self.overrides),
+            "jobs": [list(job) for job in self.jobs],
+            "axes": {name: list(values) for name, values in self.axes.items()},
+        }
 
     @property
     def outputs(self) -> Path:

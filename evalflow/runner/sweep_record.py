@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from filelock import BaseFileLock
 
@@ -17,9 +17,6 @@ from evalflow.runner.journal import now_iso
 from evalflow.runner.lock import hold
 from evalflow.strict_json import misfit, parse_json
 from evalflow.whole_file import replace_text
-
-if TYPE_CHECKING:
-    from evalflow.runner.sweep import Sweep
 
 SWEEPS = ".sweeps"
 """The folder under the outputs; no experiment may begin with a dot."""
@@ -129,18 +126,22 @@ class SweepFolder:
         self.write_text("sweep.json", _json({**self.state(), **ended}))
 
 
-def open_sweep(sweep: Sweep, folders: tuple[Path, ...]) -> tuple[SweepFolder, BaseFileLock]:
-    """The sweep of the same jobs that was not finished, or a new one, and the lock that keeps it from others.
+def open_sweep(
+    outputs: Path, told: Mapping[str, Any], folders: Sequence[Path], fresh: bool
+) -> tuple[SweepFolder, BaseFileLock]:
+    """The sweep of the same jobs that was not finished, or a new one (`fresh`: in any case), and the lock on it.
+
+    `told` is what is kept of it, its `jobs` among it; `folders` are the user's config folders.
 
     Raises:
         OutputError: the folder cannot be made.
     """
-    parent = sweep.outputs / SWEEPS
-    key = digest([list(sweep.jobs), [str(folder.resolve()) for folder in folders]])
+    parent = outputs / SWEEPS
+    key = digest([told["jobs"], [str(folder.resolve()) for folder in folders]])
     try:
-        held = None if sweep.fresh else _unfinished(parent, key)
+        held = None if fresh else _unfinished(parent, key)
         if held is None:
-            held = _new(parent, key, sweep)
+            held = _new(parent, key, told)
         found, lock = held
         (found.folder / "stop").unlink(missing_ok=True)
     except OSError as fault:
@@ -161,7 +162,7 @@ def _unfinished(parent: Path, key: str) -> tuple[SweepFolder, BaseFileLock] | No
     return None
 
 
-def _new(parent: Path, key: str, sweep: Sweep) -> tuple[SweepFolder, BaseFileLock]:
+def _new(parent: Path, key: str, told: Mapping[str, Any]) -> tuple[SweepFolder, BaseFileLock]:
     base = f"{datetime.now():%Y%m%d-%H%M%S}-{key[:6]}"
     parent.mkdir(parents=True, exist_ok=True)
     folder, again = parent / base, 0
@@ -179,9 +180,7 @@ def _new(parent: Path, key: str, sweep: Sweep) -> tuple[SweepFolder, BaseFileLoc
         "schema_version": SCHEMA_VERSION,
         "sweep_id": folder.name,
         "key": key,
-        "overrides": list(sweep.overrides),
-        "jobs": [list(job) for job in sweep.jobs],
-        "axes": {name: list(values) for name, values in sweep.axes.items()},
+        **told,
         "state": "running",
         "started": now_iso(),
         "finished": None,

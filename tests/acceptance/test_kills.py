@@ -186,7 +186,7 @@ def test_thirty_kills_of_the_default_experiment(tmp_path: Path, capsys: pytest.C
 
 
 def _spread(recorded: Process) -> list[str]:
-    """Two moments in each of ten phases, arms in turn, and ten of the files that are written."""
+    """Two moments in each of ten phases, arms in turn, and ten of the files, up to the last, after which all is done."""
     began: dict[str, list[tuple[float, float]]] = {}
     open_phases: list[tuple[str, float]] = []
     for name, _, at in recorded.phases:
@@ -202,7 +202,7 @@ def _spread(recorded: Process) -> list[str]:
             points.append(f"{phase}:{nth + 1}:{share * times[nth][1]:.4f}")
     files = [nth for name, nth, _ in recorded.phases if name.startswith("write")]
     chosen = [files[round(i * (len(files) - 1) / 9)] for i in range(10)]
-    return points + [f"write:{nth}:{('before', 'after')[i % 2]}" for i, nth in enumerate(chosen)]
+    return points + [f"write:{nth}:{('after', 'before')[i % 2]}" for i, nth in enumerate(chosen)]
 
 
 def _mlflow_states(home: Path) -> dict[str, int]:

@@ -363,7 +363,9 @@ def test_a_run_that_is_stopped_keeps_its_rows_and_is_gone_on_with(
     lines = err.splitlines()
     assert (process.returncode, len(lines)) == (code, len(said)), err
     assert all(part in line for part, line in zip(said, lines, strict=True)), err
-    assert ("Verdict: incomplete (exit code 130)" in out) == (folder / "report.json").exists() == (signals == ["SIGTERM"])
+    assert (
+        ("Verdict: incomplete (exit code 130)" in out) == (folder / "report.json").exists() == (signals == ["SIGTERM"])
+    )
     assert [row["item_id"] for row in rows_of(folder)] == ["a", "b"]
     assert json.loads((folder / "run.json").read_text(encoding="utf-8"))["state"] == state
 

@@ -68,6 +68,9 @@ Command = Callable[[Sequence[str], Options], int]
 def script() -> int:
     """The process: `main`, and then its end, which no thread that hangs in somebody's model can hold up."""
     code = main()
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):  # all is said and written: what comes now must not change the answer
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
     deadline = time.monotonic() + THREADS_END_WITHIN_S
     others = [one for one in threading.enumerate() if one is not threading.main_thread() and not one.daemon]
     for thread in others:

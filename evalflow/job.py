@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,12 +31,16 @@ from evalflow.tracking.finished_sweep import FinishedSweep
 
 @dataclass(frozen=True)
 class Done:
-    """A run that was scored, judged and reported. `unwritten` is why its report is not on disk."""
+    """A run that was scored, judged and reported. `unwritten` is why its report is not on disk.
+
+    `stopped` says that it was asked to stop, be it that all its rows came nevertheless.
+    """
 
     run: StoredRun
     report: Mapping[str, Any]
     rows: Sequence[Row]
     unwritten: OutputError | None = None
+    stopped: bool = False
 
     @property
     def folder(self) -> Path:
@@ -45,8 +49,8 @@ class Done:
 
     @property
     def interrupted(self) -> bool:
-        """Whether it was stopped before its end."""
-        return bool(self.run.state["state"] != "finished")
+        """Whether whoever waits for it asked it to stop, or it was stopped before its end."""
+        return self.stopped or bool(self.run.state["state"] != "finished")
 
     @property
     def exit_code(self) -> int:
@@ -83,7 +87,7 @@ def performed(
     _end_what_was_killed(plan, outputs, say)
     held = carry_out(plan, progress, say, job)
     try:
-        yield scored(plan, held.run)
+        yield replace(scored(plan, held.run), stopped=held.stopped)
     finally:
         held.lock.release()
 
@@ -175,16 +179,15 @@ def _logged(log: Callable[[], Logged | None]) -> Tracked:
     """What a tracker answered. It may be the user's, and may raise anything."""
     try:
         logged = log()
+        if logged is None:
+            return Tracked()
+        return Tracked(f"{logged.link} (while `{logged.shown_by}` runs)" if logged.shown_by else logged.link)
     except KeyboardInterrupt:
         raise
     except TrackingError as fault:
         told = str(fault)
     except BaseException as fault:  # noqa: BLE001 - a tracker may be the user's
         told = f"tracking: {type(fault).__name__}: {fault}"
-    else:
-        if logged is None:
-            return Tracked()
-        return Tracked(f"{logged.link} (while `{logged.shown_by}` runs)" if logged.shown_by else logged.link)
     return Tracked(trouble=f"not tracked: {' '.join(told.split())}")
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from evalflow.errors import ModelError
-from evalflow.metric.protocol import Answer, Metric
+from evalflow.metric.protocol import Answer, Grain, Metric, Repeats
 from evalflow.metric.rate import Rate
 from evalflow.model.protocol import Model
 from evalflow.numeric.seed import derive_seed
@@ -429,3 +429,43 @@ class Dying(Model):
         if request.seed == derive_seed(self.seed, "q05", 0) and not Path(self.cure).exists():
             os.kill(os.getpid(), signal.SIGKILL)
         return Completion("right", "stop")
+
+
+@dataclass(frozen=True)
+class Unfair(Model):
+    """Does to the run what no model may: cancels its tasks, or raises what ends a coroutine, at item `of`."""
+
+    how: str
+    of: str = "b"
+
+    def identity(self) -> Mapping[str, Any]:
+        return {"model": "unfair", "how": self.how}
+
+    async def complete(self, request: Request) -> Completion:
+        if request.item_id == self.of and self.how == "cancel":
+            for task in asyncio.all_tasks():
+                task.cancel()
+        if request.item_id == self.of and self.how == "generator exit":
+            raise GeneratorExit
+        return Completion("right", "stop")
+
+
+@dataclass(frozen=True)
+class ItemTime(Metric):
+    """The mean time of an item's answers (s): of grain item, and timed."""
+
+    grain: ClassVar[Grain] = "item"
+    figure: ClassVar[str | None] = "lat/item_s"
+    timed: ClassVar[bool] = True
+
+    def stats(self, unit: Repeats) -> tuple[float, ...] | None:
+        taken = [row.times.end - row.times.sent for row in unit.rows if row and row.times.end and row.times.sent]
+        return (sum(taken) / len(taken),) if taken else None
+
+
+@dataclass(frozen=True)
+class Text:
+    """A tracker that answers with a text."""
+
+    def log(self, run: Any, outputs: Any) -> str:
+        return "logged it"

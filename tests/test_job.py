@@ -19,6 +19,7 @@ from evalflow.tracking.finished_run import FinishedRun, Logged
 from tests.conftest import plan_of
 from tests.runner.test_execute import Listener
 from tests.runner.test_session import Stopper
+from tests.stand_ins import Text
 
 pytestmark = pytest.mark.usefixtures("home")
 GATE = {"g": {"figure": "quality/exact", "floor": 0.5}}
@@ -208,3 +209,13 @@ def test_a_store_that_cannot_be_reached_stops_no_run(fails: str) -> None:
     for _ in range(2):
         (said,) = started(fails=fails)
         assert "may still show as running" in said and "store: away" in said
+
+
+def test_a_tracker_that_answers_anything_changes_no_answer() -> None:
+    """What is no link is trouble, and told; the verdict stands."""
+    carried = done()
+    tracked = track(Text(), carried, Path("outputs"))
+    assert tracked.link is None
+    assert "AttributeError" in str(tracked.trouble)
+    mark = read_mark(carried.folder)
+    assert mark is not None and mark.state == "failed"

@@ -29,13 +29,13 @@ def sweep(overrides: Sequence[str], options: Options) -> int:
     from evalflow.runner.sweep_record import SWEEPS, open_sweep
 
     family = expand_sweep(overrides, options.folders)
-    _check_some(family, options)
-    if family.is_dry:
+    if _is_dry(family, options):
         return worst([_aloud(partial(_dry, job, options), options) for job in family.jobs])
     check_writable(family.outputs, SWEEPS)
     folder, lock = open_sweep(family.outputs, family.told(), options.folders, family.fresh)
     own = replace(options, voice="none" if family.launched or options.quiet else "brief")
-    jobs = Jobs(folder.folder.resolve(), family.jobs, tuple(dict(one) for one in family.swept), own, family.launched)
+    swept = tuple(dict(one) for one in family.swept)
+    jobs = Jobs(folder.folder.resolve(), family.jobs, swept, own, family.launched, folder.start)
     try:
         _say_what_is_there(jobs, folder)
         interrupted = _all(jobs, family, folder)
@@ -44,8 +44,10 @@ def sweep(overrides: Sequence[str], options: Options) -> int:
         lock.release()
 
 
-def _check_some(family: Sweep, options: Options) -> None:
-    """Refuse a sweep none of whose jobs can run, before anything is started: what is wrong is told once.
+def _is_dry(family: Sweep, options: Options) -> bool:
+    """Whether only plans are to be printed, by the first job that can run at all.
+
+    A sweep none of whose jobs can is refused before anything is started: what is wrong is told once.
 
     Raises:
         ConfigError: every fault of every job.
@@ -53,11 +55,9 @@ def _check_some(family: Sweep, options: Options) -> None:
     faults: dict[Fault, None] = {}
     for words in family.jobs:
         try:
-            planned(words, options)
+            return bool(planned(words, options).config.get("dry_run"))
         except ConfigError as fault:
             faults |= dict.fromkeys(fault.faults)
-        else:
-            return
     raise ConfigError(list(faults))
 
 

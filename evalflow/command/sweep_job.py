@@ -6,10 +6,9 @@ import os
 import signal
 import threading
 import time
-import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,13 +34,13 @@ class Jobs:
     swept: tuple[dict[str, str], ...]
     options: Options
     shared: bool
-    start: str = field(default_factory=lambda: uuid.uuid4().hex[:8])
+    start: str
 
     def work(self, number: int) -> None:
         """Do one job, unless the sweep was stopped, and keep what came of it. It raises nothing."""
         from evalflow.runner.sweep_record import SweepFolder
 
-        folder = SweepFolder(self.folder)
+        folder = SweepFolder(self.folder, self.start)
         if folder.stopped:
             return
         if not self.shared:

@@ -16,7 +16,6 @@ class _Elapsed(Percentiles):
     measured_in: ClassVar[str] = "s"
     higher_is_better: ClassVar[bool] = False
     timed: ClassVar[bool] = True
-    clocked: ClassVar[bool] = True
     until: ClassVar[str]
     percentiles: tuple[float, ...] = (50.0, 95.0)
 

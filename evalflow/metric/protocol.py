@@ -72,7 +72,7 @@ class Metric(ABC):
     timed: ClassVar[bool] = False
     """Derived from a row's times, hence unreadable where the driver was saturated."""
     clocked: ClassVar[bool] = False
-    """A time or a speed: taken in more than one session it is no one measurement, and marked."""
+    """A time or a speed that is not `timed`: taken in more than one session it is no one measurement either."""
     averages_seeds: ClassVar[bool] = True
     """Seeds of one item are averaged before anything else; a percentile is over single requests instead."""
     missing: ClassVar[tuple[float, ...] | None] = None

@@ -7,6 +7,7 @@ is looked for here first.
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,8 @@ from evalflow.runner.config_tree import ConfigTree
 from evalflow.runner.experiments import shipped_folder
 from evalflow.runner.overrides import forced, is_hydra, is_swept, parse, text_of
 
+_ONE_AT_A_TIME = threading.Lock()
+"""Hydra's own state is the process', whatever its threads."""
 SETS = ("arms", "metrics", "comparisons", "gates")
 
 
@@ -120,6 +123,11 @@ def _exists(base: DictConfig, parts: Sequence[str]) -> bool:
 
 def compose_tree(tree: ConfigTree, overrides: Sequence[str], faults: Faults) -> DictConfig | None:
     """What Hydra composes of checked overrides, its own node included; None (and a fault) where it refuses."""
+    with _ONE_AT_A_TIME:
+        return _composed(tree, overrides, faults)
+
+
+def _composed(tree: ConfigTree, overrides: Sequence[str], faults: Faults) -> DictConfig | None:
     extra = [f"file://{folder.resolve()}" for folder in tree.folders[1:]]
     search = [f"hydra.searchpath=[{','.join(extra)}]"] if extra else []
     before = GlobalHydra.instance().hydra  # a program of Hydra's own may be calling

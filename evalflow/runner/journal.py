@@ -230,20 +230,22 @@ def reopen_run(
     folder: Path,
     state: Mapping[str, Any],
     config: Mapping[str, Any],
-    environment: Mapping[str, Any],
+    facts: Mapping[str, Any],
     lock: BaseFileLock,
 ) -> Journal:
-    """The journal of another session on a stored run, which `lock` holds.
+    """The journal of another session on a stored run, which `lock` holds. `facts` are as of `open_run`.
 
+    Rows of the same items may be a part of one dataset and the whole of another: which it is is the last session's say.
     A last row that was cut off while it was written is taken away, for it never became a record. Where what decides the
     rows is written otherwise than in the last session, its config stays as `config.<session>.yaml`.
 
     Raises:
         OutputError: the folder cannot be written.
     """
-    session = _session(config, environment)
+    session = _session(config, facts["environment"])
     before = state["sessions"][-1]
-    state = {**state, "state": "running", "finished": None, "sessions": [*state["sessions"], session]}
+    told = {"part": facts["part"], "shard": facts["shard"], "sessions": [*state["sessions"], session]}
+    state = {**state, **told, "state": "running", "finished": None}
     try:
         _cut_torn(folder / "rows.jsonl")
         replace_text(folder / "run.json", _json(state))  # first: config.yaml may be of any session that it names

@@ -61,7 +61,7 @@ def _compare(scores: Scores) -> dict[str, dict[str, Delta]]:
                 reference, candidate = (scores.item_stats(side, key) for side in sides)
                 measure = _measure(metric, metric.readings()[suffix])
                 delta = comparison.compare(measure, reference, candidate, clusters, seed)
-            if metric.clocked:
+            if metric.clocked or metric.timed:
                 taken_in = set[str]().union(*(scores.arms[side].sessions for side in sides))
                 delta = replace(delta, n_sessions=max(1, len(taken_in)))
             family[name, figure] = (comparison, delta)

@@ -15,6 +15,9 @@ from evalflow.runner.stored_config import as_stored, from_yaml
 from evalflow.runner.stored_run import StoredRun
 from evalflow.runner.trace import ArmTrace, Traces
 
+JUDGED_BY = ("metrics", "comparisons", "gates", "limits")
+"""The parts of a config that the whole is scored and judged by; where its shards were kept or logged is their own."""
+
 
 @dataclass(frozen=True)
 class Content:
@@ -76,7 +79,7 @@ def _check_same(runs: Sequence[StoredRun], configs: Sequence[Mapping[str, Any]])
             "shard.of": run.state["shard"]["of"],
             "dataset": run.state["shard"]["unsharded"],
             "conditions": {**run.state["conditions"], "dataset": None},
-            "config": config,
+            **{key: config.get(key) for key in JUDGED_BY},
         }
         for run, config in zip(runs, configs, strict=True)
     ]

@@ -19,7 +19,7 @@ def parse(text: str, faults: Faults) -> Override | None:
         parsed = OverridesParser.create().parse_overrides([text])[0]
         if parsed.key_or_group:
             return parsed
-    except HydraException as fault:
+    except (HydraException, ValueError) as fault:  # Python refuses numbers of thousands of digits
         if "=" in text and "mismatched" not in str(fault):
             said = "its value cannot be parsed"
     faults.add(f"override {text}", said, "write key=value, quoting a value that has = , { } [ ] in it")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -58,6 +59,12 @@ class Experiment:
     def __post_init__(self) -> None:
         if not self.name.strip() or set(self.name) & set("/\\:\0") or self.name.startswith("."):
             raise ValueError(f"name is {self.name!r}; give one that can name a folder")
+        try:
+            os.fsencode(self.name)
+        except UnicodeEncodeError:
+            raise ValueError(f"name is {self.name!r}; give one that this system can name a folder by") from None
+        if not -(2**63) <= self.seed < 2**63:
+            raise ValueError("seed is beyond 64 bits; give a smaller one")
         if self.concurrency < 1:
             raise ValueError(f"concurrency is {self.concurrency}; give at least 1")
         if self.limit is not None and self.limit < 1:

@@ -20,16 +20,20 @@ from evalflow.runner.plan import NEW, Plan
 from evalflow.runner.stored_config import as_stored
 from evalflow.runner.stored_run import StoredRun, find_run, load_run, peek, run_folders
 
+BUSY_S = 0.5
+DYING_S = 20.0
+"""A sweep's run that is held while its sweep is not is held by a process that is about to end: it is waited for (s)."""
 TOLD = 8
 """Differences that are told one by one."""
 
 
 @dataclass(frozen=True)
 class Held:
-    """A stored run, and the lock that keeps everybody else from it."""
+    """A stored run, the lock that keeps everybody else from it, and whether its session was asked to stop."""
 
     run: StoredRun
     lock: BaseFileLock
+    stopped: bool = False
 
     def before(self) -> Before:
         """What earlier sessions left."""
@@ -58,8 +62,10 @@ def take_up(plan: Plan, say: Callable[[str], None], sweep_id: str | None = None)
         return _named(find_run(plan.resume, outputs), plan, say)
     for folder in _unfinished(plan, sweep_id):
         try:
-            held = _held(folder)
+            held = _held(folder, BUSY_S if sweep_id is None else DYING_S)
         except BusyError:
+            if sweep_id is not None:
+                raise
             continue  # somebody was quicker
         except (StoredRunError, OSError) as fault:
             say(f"unfinished run {folder.name} cannot be resumed ({fault})")
@@ -103,7 +109,7 @@ def _of_same_rows(plan: Plan) -> Iterator[tuple[Path, dict[str, Any]]]:
         except (OSError, ValueError):
             continue  # no run that could be told
         state = peek(folder)
-        if state is not None and state["resume_key"] == key:
+        if state is not None and state["resume_key"] == key and state["run_id"] == folder.name:
             yield folder, state
 
 
@@ -115,7 +121,7 @@ def _unfinished(plan: Plan, sweep_id: str | None) -> Iterator[Path]:
     own = config_digest(as_stored(plan.config))
     found = []
     for folder, state in _of_same_rows(plan):
-        if state["sweep_id"] != sweep_id or is_held(folder):
+        if state["sweep_id"] != sweep_id or (sweep_id is None and is_held(folder)):
             continue
         reported = answer_of(folder, state)[0] is not None
         if state["state"] == "finished" and reported and not was_cut_off(folder):
@@ -147,8 +153,8 @@ def _found(held: Held, plan: Plan) -> str:
     return f"resuming run {held.run.run_id}: {n_rows} of {plan.n_requests} rows are there"
 
 
-def _held(folder: Path) -> Held:
-    lock = hold(folder)
+def _held(folder: Path, within_s: float = BUSY_S) -> Held:
+    lock = hold(folder, within_s)
     try:
         return Held(load_run(folder), lock)
     except BaseException:

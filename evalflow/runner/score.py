@@ -32,7 +32,7 @@ class Unit:
     item_id: str
     cluster: str
     failed: bool
-    session: str = ""
+    sessions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -251,7 +251,7 @@ def _figures(
         n_error=sum(unit.failed for unit in units),
         reason="not read yet",
         metric_version=metric.version,
-        n_sessions=max(1, len({unit.session for unit in units if unit.stats is not None})) if metric.clocked else 1,
+        n_sessions=_n_sessions(units) if metric.clocked or metric.timed else 1,
     )
     base = metric.figure or f"quality/{key}"
     reason = _why_undefined(metric, arm, shape, where)
@@ -260,6 +260,11 @@ def _figures(
         name = f"{base}/{suffix}" if suffix else base
         found[name] = replace(shape, reason=reason) if reason else _read(reading, metric, units, shape)
     return found
+
+
+def _n_sessions(units: Sequence[Unit]) -> int:
+    """Sessions that what was scored was taken in, at least one."""
+    return max(1, len({session for unit in units if unit.stats is not None for session in unit.sessions}))
 
 
 def _why_undefined(metric: Metric, arm: ArmScores, shape: Figure, where: Mapping[str, object]) -> str | None:
@@ -311,7 +316,7 @@ def _read(reading: Reading, metric: Metric, units: Sequence[Unit], shape: Figure
 def _units(key: str, metric: Metric, arm: ArmScores, where: Mapping[str, object], seeds: Sequence[int]) -> list[Unit]:
     if metric.grain == "probe":
         probes = [probe for probe in arm.probes if probe.name == metric.probe]
-        return [Unit(_stats(metric, probe), str(i), str(i), False, probe.session) for i, probe in enumerate(probes)]
+        return [Unit(_stats(metric, probe), str(i), str(i), False, (probe.session,)) for i, probe in enumerate(probes)]
     if metric.grain == "row":
         return _row_units(key, metric, arm, where, seeds)
     units = []
@@ -320,7 +325,8 @@ def _units(key: str, metric: Metric, arm: ArmScores, where: Mapping[str, object]
         if all(row is None or _row_matches(row, where) for row in rows):
             failed = any(row is None or row.status == "error" for row in rows)
             stats = _stats(metric, Repeats(item, rows))
-            units.append(Unit(None if failed else stats, item.id, item.dependence, failed))
+            sessions = tuple(row.session for row in rows if row is not None)
+            units.append(Unit(None if failed else stats, item.id, item.dependence, failed, sessions))
     return units
 
 
@@ -338,7 +344,7 @@ def _row_units(
             elif _row_matches(row, where):
                 stats = row.stats[key]
                 failed = stats is None and row.status == "error"
-                units.append(Unit(stats, item.id, item.dependence, failed, row.session))
+                units.append(Unit(stats, item.id, item.dependence, failed, (row.session,)))
     return units
 
 

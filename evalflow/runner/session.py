@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 from evalflow.dataset.protocol import Selection
 from evalflow.errors import DataError, ModelError, OutputLostError, StoredRunError
@@ -35,7 +36,8 @@ class SweepJob:
 def carry_out(plan: Plan, progress: Progress, say: Callable[[str], None], job: SweepJob | None = None) -> Held:
     """Execute a plan, going on with an unfinished run of it where there is one; what was stored, still held.
 
-    The run's state is `interrupted` where it was stopped in order and something is missing. `say` is told which run is
+    The run's state is `interrupted` where it was stopped in order and something is missing; what is held says whether
+    it was asked to stop at all. `say` is told which run is
     resumed, or why none is.
 
     Raises:
@@ -52,8 +54,8 @@ def carry_out(plan: Plan, progress: Progress, say: Callable[[str], None], job: S
             raise DataError(f"dataset {plan.dataset_name}: item {item.id!r}: {wrong}; mend the dataset")
     journal, before = _opened(plan, say, job)
     try:
-        _executed(plan, journal, before, progress)
-        return Held(load_run(journal.folder), journal.lock)
+        stopped = _executed(plan, journal, before, progress)
+        return Held(load_run(journal.folder), journal.lock, stopped)
     except BaseException as fault:
         journal.lock.release()
         if isinstance(fault, StoredRunError):
@@ -61,7 +63,8 @@ def carry_out(plan: Plan, progress: Progress, say: Callable[[str], None], job: S
         raise
 
 
-def _executed(plan: Plan, journal: Journal, before: Before, progress: Progress) -> None:
+def _executed(plan: Plan, journal: Journal, before: Before, progress: Progress) -> bool:
+    """Execute what is missing and close the journal; whether a stop was asked for."""
     stop = Stop(progress.stopping)
     try:
         whole = stop.run(execute(plan, journal, before, stop, progress))
@@ -72,17 +75,23 @@ def _executed(plan: Plan, journal: Journal, before: Before, progress: Progress) 
             raise ModelError(f"a model tried to end the process (SystemExit: {fault.code}); mend the model") from None
         raise
     journal.close("finished" if whole else "interrupted")
+    return stop.asked
 
 
 def _opened(plan: Plan, say: Callable[[str], None], job: SweepJob | None) -> tuple[Journal, Before]:
     held = take_up(plan, say, job.sweep_id if job else None)
+    facts = _facts(plan, job)
     if held is not None:
-        journal = reopen_run(held.run.folder, held.run.state, plan.config, environment(), held.lock)
-        return journal, held.before()
+        return reopen_run(held.run.folder, held.run.state, plan.config, facts, held.lock), held.before()
     for run_id in at_work(plan) if job is None else ():
         say(f"run {run_id} of the same rows is at work in another process; this is a new one")
+    return open_run(Path(plan.runner.outputs), plan.name, plan.config, plan.items, facts), Before()
+
+
+def _facts(plan: Plan, job: SweepJob | None) -> dict[str, Any]:
+    """What is kept of a plan in run.json."""
     shard = plan.selection.shard
-    facts = {
+    return {
         "resume_key": plan.resume_key(),
         "conditions": plan.conditions(),
         "part": plan.selection.part,
@@ -93,7 +102,6 @@ def _opened(plan: Plan, say: Callable[[str], None], job: SweepJob | None) -> tup
         "swept": dict(job.swept) if job else {},
         "shared": job is not None and job.shared,
     }
-    return open_run(Path(plan.runner.outputs), plan.name, plan.config, plan.items, facts), Before()
 
 
 def stored_plan(run: StoredRun, allow: Sequence[str]) -> Plan:

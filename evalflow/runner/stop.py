@@ -15,6 +15,8 @@ from concurrent.futures import ThreadPoolExecutor
 from types import FrameType
 from typing import Any, TypeVar
 
+from evalflow.errors import ModelError
+
 T = TypeVar("T")
 TERMINATION = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
 GRACE_S = 5.0
@@ -39,6 +41,7 @@ class Stop:
         self._asked = asyncio.Event()
         self._cancelled = asyncio.Event()
         self._signals = 0
+        self._given_up = False
 
     @property
     def asked(self) -> bool:
@@ -102,7 +105,9 @@ class Stop:
         try:
             return loop.run_until_complete(task)
         except asyncio.CancelledError:
-            raise KeyboardInterrupt from None
+            if self._given_up:
+                raise KeyboardInterrupt from None
+            raise ModelError("something cancelled the run's own tasks, as no model may; mend the model") from None
         finally:
             self._loop = None
             try:
@@ -119,6 +124,7 @@ class Stop:
             self._cancelled.set()
 
     def _interrupt(self) -> None:
+        self._given_up = True
         if self._work is not None:
             self._work.cancel()
 
@@ -179,10 +185,15 @@ async def bounded(work: Coroutine[Any, Any, T], seconds: float) -> T:
     """
 
     async def kept() -> T | SystemExit:
+        own = asyncio.current_task()
         try:
             return await work
         except SystemExit as ended:  # raised out of a task, it would end the loop
             return ended
+        except GeneratorExit as ended:  # at a caller's it would read as the caller's own end
+            if _current_task() is not own:
+                raise  # this very coroutine is thrown away
+            raise RuntimeError(f"GeneratorExit {ended}".rstrip()) from None
 
     task = asyncio.ensure_future(kept())
     try:
@@ -223,6 +234,10 @@ def _end_tasks(loop: asyncio.AbstractEventLoop) -> None:
 
 def _unheard(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
     """Nobody is told."""
+
+
+def _current_task() -> asyncio.Task[Any] | None:
+    return asyncio.current_task() if _has_running_loop() else None
 
 
 def _has_running_loop() -> bool:

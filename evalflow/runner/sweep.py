@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hydra.core.override_parser.types import Glob, Override
+from hydra.errors import HydraException
 from omegaconf import OmegaConf
 
 from evalflow.errors import ConfigError, UsageError
@@ -58,11 +59,6 @@ class Sweep:
         """Whether a new sweep was asked for, whatever lies unfinished."""
         return f"resume={NEW}" in self.overrides
 
-    @property
-    def is_dry(self) -> bool:
-        """Whether only plans are to be printed."""
-        return any("dry_run=true" in job for job in self.jobs)
-
 
 def expand_sweep(overrides: Sequence[str], folders: Sequence[Path] = ()) -> Sweep:
     """The jobs of a command line: every combination of the swept values, the last key varying fastest.
@@ -83,8 +79,12 @@ def expand_sweep(overrides: Sequence[str], folders: Sequence[Path] = ()) -> Swee
     for one in given:
         if one.key_or_group == "resume" and one.value() != NEW:
             raise UsageError(f"{text_of(one)}: a sweep has many runs; drop it, or write resume={NEW} for a new sweep")
+        if one.key_or_group == "dry_run" and one.is_sweep_override():
+            raise UsageError(f"{text_of(one)}: all jobs are dry or none is; give one value")
     given = [one for one in given if not is_hydra(one)]
-    choices = [_values(one, tree) if one.is_sweep_override() else [text_of(one)] for one in given]
+    choices = [_values(one, tree, faults) if one.is_sweep_override() else [text_of(one)] for one in given]
+    if faults.found:
+        raise ConfigError(faults.found)
     for one, chosen in zip(given, choices, strict=True):
         if not chosen:
             faults.add(text_of(one), "it gives no value", "give at least one")
@@ -126,12 +126,17 @@ def _is_option(one: Override, tree: ConfigTree) -> bool:
     return tree.is_group(one.key_or_group) or "/" in one.key_or_group
 
 
-def _values(one: Override, tree: ConfigTree) -> list[str]:
+def _values(one: Override, tree: ConfigTree, faults: Faults) -> list[str]:
     value = one.value()
+    texts = []
     if isinstance(value, Glob):
         texts = list(value.filter(sorted(tree.options.get(one.key_or_group, ()))))
     else:
-        texts = list(one.sweep_string_iterator())
+        try:
+            texts = list(one.sweep_string_iterator())
+        except HydraException:
+            faults.add(text_of(one), "its values cannot be listed", "give them, as a,b or range(0,3)")
+            return ["none"]
     return [f"{one.get_key_element()}={text}" for text in texts]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -58,9 +59,13 @@ class JobRecord:
 
 @dataclass(frozen=True)
 class SweepFolder:
-    """The folder of one sweep, under the outputs of its runs."""
+    """The folder of one sweep, under the outputs of its runs, as one start of the sweep sees it.
+
+    What a process of an earlier start still does, whose sweep was killed, neither stops this one nor tells of its jobs.
+    """
 
     folder: Path
+    start: str = ""
 
     @property
     def sweep_id(self) -> str:
@@ -69,7 +74,7 @@ class SweepFolder:
 
     @property
     def _stop(self) -> Path:
-        return self.folder / "stop"
+        return self.folder / f"stop-{self.start}"
 
     @property
     def stopped(self) -> bool:
@@ -86,7 +91,8 @@ class SweepFolder:
         Raises:
             OutputLostError: it cannot be written.
         """
-        self.write_text(f"jobs/{record.job}.json", json.dumps(asdict(record), ensure_ascii=True) + "\n")
+        if self.state().get("start") == self.start:
+            self.write_text(f"jobs/{record.job}.json", json.dumps(asdict(record), ensure_ascii=True) + "\n")
 
     def read(self, job: int) -> JobRecord | None:
         """How far a job came; None where it never began."""
@@ -140,29 +146,29 @@ def open_sweep(
     key = digest([told["jobs"], [str(folder.resolve()) for folder in folders]])
     try:
         held = None if fresh else _unfinished(parent, key)
-        if held is None:
-            held = _new(parent, key, told)
-        found, lock = held
-        (found.folder / "stop").unlink(missing_ok=True)
+        folder, lock = held or _new(parent, key)
+        found = SweepFolder(folder, uuid.uuid4().hex[:8])
+        begun = {"schema_version": SCHEMA_VERSION, "sweep_id": folder.name, "key": key, **told, "started": now_iso()}
+        running = {"start": found.start, "state": "running", "finished": None}
+        found.write_text("sweep.json", _json({**begun, **found.state(), **running}))
     except OSError as fault:
         raise _unwritable(parent, fault) from None
     return found, lock
 
 
-def _unfinished(parent: Path, key: str) -> tuple[SweepFolder, BaseFileLock] | None:
+def _unfinished(parent: Path, key: str) -> tuple[Path, BaseFileLock] | None:
     for path in sorted(parent.glob("*/sweep.json"), reverse=True):
-        found = SweepFolder(path.parent)
-        state = found.state()
+        state = SweepFolder(path.parent).state()
         if state.get("key") != key or state.get("state") == "finished" or state.get("schema_version") != SCHEMA_VERSION:
             continue
         try:
-            return found, hold(found.folder)
+            return path.parent, hold(path.parent)
         except BusyError:
             continue
     return None
 
 
-def _new(parent: Path, key: str, told: Mapping[str, Any]) -> tuple[SweepFolder, BaseFileLock]:
+def _new(parent: Path, key: str) -> tuple[Path, BaseFileLock]:
     base = f"{datetime.now():%Y%m%d-%H%M%S}-{key[:6]}"
     parent.mkdir(parents=True, exist_ok=True)
     folder, again = parent / base, 0
@@ -175,18 +181,7 @@ def _new(parent: Path, key: str, told: Mapping[str, Any]) -> tuple[SweepFolder, 
             folder = parent / f"{base}-{again}"
     lock = hold(folder)
     (folder / "jobs").mkdir()
-    made = SweepFolder(folder)
-    state: Mapping[str, Any] = {
-        "schema_version": SCHEMA_VERSION,
-        "sweep_id": folder.name,
-        "key": key,
-        **told,
-        "state": "running",
-        "started": now_iso(),
-        "finished": None,
-    }
-    made.write_text("sweep.json", _json(state))
-    return made, lock
+    return folder, lock
 
 
 def _json(value: Any) -> str:

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from tests.acceptance.same import essence
+from tests.conftest import Cli
 
 Experiment = Callable[..., list[str]]
 ROOT = Path(__file__).resolve().parents[2]
@@ -237,3 +238,84 @@ def test_an_output_folder_that_cannot_be_written_starts_nothing(home: Path, expe
     assert (code, out) == (64, "")
     assert err == "evalflow: file/case: cannot be written (Not a directory); give another with runner.outputs=DIR\n"
     assert not (home / "calls.txt").exists()
+
+
+def test_a_part_that_became_the_whole_is_judged_by_what_it_is_now(
+    cli: Cli, home: Path, experiment: Experiment, start: Any
+) -> None:
+    """Six items of six, later `limit=6` of seven: the same rows, and yet a smoke run, in the report and scored again."""
+    items = ITEMS[:6]
+    words = experiment(items, model=SLOW, gates=GATES)
+    start(*words).until_rows(2).send(signal.SIGKILL).end()
+    (home / "items.jsonl").write_text("".join(f"{json.dumps(item)}\n" for item in ITEMS[:7]), encoding="utf-8")
+    ran = cli(*words, "limit=6", "model.delay_s=0")
+    assert f"resuming run {runs(home)[0].name}" in ran.out
+    again = cli("score", runs(home)[0].name, "--allow", "tests")
+    for one in (ran, again):
+        assert (one.code, one.report["part"], one.report["verdict"]) == (2, "smoke run: limit 6", "unreadable")
+
+
+def test_a_stop_while_the_last_answers_come_is_still_a_stop(home: Path, experiment: Experiment, start: Any) -> None:
+    """The run is whole and reported, the process answers 130, and the same command only tells it."""
+    words = experiment(ITEMS[:4], model={**SLOW, "delay_s": 2}, concurrency=IN_FLIGHT, gates=GATES)
+    running = start(*words)
+    deadline = time.monotonic() + 60
+    while not (home / "calls.txt").exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    code, out, err = running.send(signal.SIGINT).end()
+    assert (code, rows(home)) == (130, 4)
+    assert "Verdict: pass (exit code 130)" in out and "interrupted; what was answered is on disk" in err
+    code, out, err = start(*words).end()
+    assert (code, err, rows(home), len(runs(home))) == (0, "", 4, 1)
+    assert "they are used again" in out
+
+
+def test_a_model_that_cancels_everything_is_no_interruption(home: Path, experiment: Experiment, start: Any) -> None:
+    """The run could not be completed, and who did it is said: exit code 3, not 130."""
+    words = experiment(
+        ITEMS[:6], model={"_target_": "tests.stand_ins.Unfair", "how": "cancel", "of": "q02"}, gates=GATES
+    )
+    code, _, err = start(*words).end()
+    assert code == 3
+    assert "something cancelled the run's own tasks" in err
+    assert rows(home) == 2
+
+
+def test_a_model_that_ends_its_coroutine_is_an_error_row(home: Path, experiment: Experiment, start: Any) -> None:
+    """GeneratorExit is a fault like any other; the rest is answered."""
+    model = {"_target_": "tests.stand_ins.Unfair", "how": "generator exit", "of": "q02"}
+    code, out, _ = start(
+        *experiment(ITEMS[:6], model=model, gates={"errors": {"figure": "n/error_share", "ceiling": 0}})
+    ).end()
+    assert (code, rows(home)) == (1, 6)
+    assert "arm one, 1 error row: RuntimeError: GeneratorExit" in out
+
+
+def test_a_time_of_whole_items_is_marked_too(cli: Cli, home: Path, experiment: Experiment, start: Any) -> None:
+    """Whatever a timed metric reads, over two sessions no gate reads it unless it says so."""
+    metrics = {
+        "exact": {"_target_": "evalflow.metric.exact_match.ExactMatch"},
+        "item": {"_target_": "tests.stand_ins.ItemTime"},
+    }
+    gates = {
+        "item": {"figure": "lat/item_s", "ceiling": 60},
+        "any": {"figure": "lat/item_s", "ceiling": 60, "allow_sessions": True},
+    }
+    words = experiment(ITEMS[:6], model=SLOW, metrics=metrics, gates=gates)
+    start(*words).until_rows(2).send(signal.SIGKILL).end()
+    ran = cli(*words)
+    assert ran.report["arms"]["one"]["figures"]["lat/item_s"]["n_sessions"] == 2
+    assert {name: gate["outcome"] for name, gate in ran.report["gates"].items()} == {
+        "item": "unreadable",
+        "any": "pass",
+    }
+
+
+def test_a_renamed_run_is_not_gone_on_with(cli: Cli, home: Path, experiment: Experiment, start: Any) -> None:
+    """Its folder and what is in it no longer agree on which run it is: a new one is begun."""
+    words = experiment(ITEMS[:6], model=SLOW, gates=GATES)
+    start(*words).until_rows(2).send(signal.SIGKILL).end()
+    (folder,) = runs(home)
+    folder.rename(folder.with_name("20250101-000000-aaaaaa"))
+    ran = cli(*words, "model.delay_s=0")
+    assert (ran.code, "resuming" in ran.out, len(runs(home))) == (0, False, 2)

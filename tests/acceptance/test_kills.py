@@ -186,7 +186,7 @@ def test_thirty_kills_of_the_default_experiment(tmp_path: Path, capsys: pytest.C
 
 
 def _spread(recorded: Process) -> list[str]:
-    """Two moments in each of ten phases, arms in turn, and ten of the files, up to the last, after which all is done."""
+    """Two moments in each of ten phases, arms in turn, and ten of the files, the last but not its end."""
     began: dict[str, list[tuple[float, float]]] = {}
     open_phases: list[tuple[str, float]] = []
     for name, _, at in recorded.phases:

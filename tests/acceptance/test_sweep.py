@@ -12,6 +12,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from evalflow.runner.sweep_record import JobRecord, open_sweep
 from tests.conftest import Cli
 
 Experiment = Callable[..., list[str]]
@@ -127,7 +130,7 @@ def test_a_grid_may_be_the_experiments_own(cli: Cli, home: Path, experiment: Exp
 
 def test_a_dry_sweep_prints_plans_and_leaves_nothing(cli: Cli, home: Path, experiment: Experiment) -> None:
     """Each job's plan, and no sweep is begun."""
-    ran = cli("-m", *experiment(ITEMS, model=MODEL, gates=GATES), "seed=0,1", "dry_run=true")
+    ran = cli("-m", *experiment(ITEMS, model=MODEL, gates=GATES), "seed=0,1", "dry_run=True")
     assert ran.code == 0
     assert ran.out.count("12 requests") == 2 + 2  # of the plan, and of its arm
     assert not (home / "outputs/.sweeps").exists()
@@ -208,3 +211,34 @@ def test_jobs_may_run_at_the_same_time(home: Path, experiment: Experiment) -> No
     assert [job["skipped"] for job in sweep(home)["jobs"]] == [True, False, True]
     report = json.loads((runs(home)[0] / "report.json").read_text(encoding="utf-8"))
     assert any("shared machine" in note for note in report["notes"])
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["dry_run=true,false"], "all jobs are dry or none is"),
+        (["concurrency=interval(1,2)"], "its values cannot be listed"),
+    ],
+)
+def test_a_sweep_that_makes_no_sense_is_refused(
+    cli: Cli, home: Path, experiment: Experiment, words: list[str], said: str
+) -> None:
+    """One line, exit code 64, and nothing is begun."""
+    ran = cli("-m", *experiment(ITEMS, model=MODEL, gates=GATES), "seed=0,1", *words)
+    assert (ran.code, len(ran.faults), said in ran.err) == (64, 1, True), ran.err
+    assert not (home / "outputs/.sweeps").exists()
+
+
+def test_what_an_earlier_start_still_does_is_not_this_ones(home: Path) -> None:
+    """A process that outlives its killed sweep neither stops the next start nor tells of its jobs."""
+    told = {"overrides": [], "jobs": [["seed=0"]], "axes": {}}
+    old, lock = open_sweep(Path("outputs"), told, (), False)
+    lock.release()
+    new, lock = open_sweep(Path("outputs"), told, (), False)
+    assert (new.folder, new.start != old.start) == (old.folder, True)
+    old.stop()
+    old.write(JobRecord(0, "ended", old.start, "then", exit_code=130))
+    assert (old.stopped, new.stopped, new.read(0)) == (True, False, None)
+    new.write(JobRecord(0, "ended", new.start, "now", exit_code=0))
+    assert new.read(0) == JobRecord(0, "ended", new.start, "now", exit_code=0)
+    lock.release()

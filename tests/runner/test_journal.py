@@ -496,13 +496,8 @@ def again(journal: Journal, config: dict[str, Any] = CONFIG) -> Journal:
     """The run of an earlier journal, opened by another session."""
     journal.lock.release()
     stored = load_run(journal.folder)
-    return reopen_run(
-        journal.folder,
-        stored.state,
-        config,
-        {"environment": {"python": "4"}, "part": None, "shard": None},
-        hold(journal.folder),
-    )
+    facts = {"environment": {"python": "4"}, "part": None, "shard": None}
+    return reopen_run(journal.folder, stored.state, config, facts, hold(journal.folder))
 
 
 def test_a_second_session_adds_to_the_rows_and_tells_its_own_story(tmp_path: Path) -> None:

@@ -9,11 +9,11 @@ from evalflow.command.options import CommandParser, Options
 
 
 def list(words: Sequence[str], options: Options) -> int:  # noqa: A001 - a command's function is called as it is typed
-    """Print the experiments with their one line, then the runs, newest first."""
+    """Print the experiments with their one line, then the runs and the sweeps, newest first."""
     import json
 
     from evalflow.errors import ExitCode
-    from evalflow.report.listing import print_experiments, print_runs, run_record
+    from evalflow.report.listing import print_experiments, print_runs, print_sweeps, run_record, sweep_records
     from evalflow.report.terminal import console, say
     from evalflow.runner.experiments import experiments, shipped_folder
     from evalflow.runner.inventory import inventory
@@ -31,8 +31,10 @@ def list(words: Sequence[str], options: Options) -> int:  # noqa: A001 - a comma
     entries = inventory(asked.outputs, asked.experiment)
     marks = [read_mark(entry.folder) for entry in entries]
     runs = [run_record(entry, mark.state if mark else None) for entry, mark in zip(entries, marks, strict=True)]
+    sweeps = sweep_records(asked.outputs, runs)
     if asked.json:
-        told = {"experiments": [{"name": name, "description": said} for name, said in listed], "runs": runs}
+        known = [{"name": name, "description": said} for name, said in listed]
+        told = {"experiments": known, "runs": runs, "sweeps": sweeps}
         say(lambda: print(json.dumps(told, indent=1, ensure_ascii=True)))
         return int(ExitCode.PASS)
 
@@ -40,6 +42,7 @@ def list(words: Sequence[str], options: Options) -> int:  # noqa: A001 - a comma
         out = console()
         print_experiments(listed, out)
         print_runs(runs, out)
+        print_sweeps(sweeps, out)
         if not runs:
             out.print(f"no runs under {asked.outputs}", soft_wrap=True)
 

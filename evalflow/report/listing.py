@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from evalflow.errors import worst
 from evalflow.report.console import STYLE, printable
 from evalflow.runner.inventory import Entry
+from evalflow.runner.sweep_record import SWEEPS, SweepFolder
 
 if TYPE_CHECKING:
     from evalflow.runner.removal import Removal
@@ -47,6 +50,35 @@ def run_record(entry: Entry, tracked: str | None) -> Record:
         "n_sessions": len(run["sessions"]) if run else None,
         "damage": entry.damage,
     }
+
+
+def sweep_records(outputs: Path, runs: Sequence[Record]) -> list[Record]:
+    """The sweeps under an outputs folder that any of these runs is a job of, newest first."""
+    experiments = {run["sweep_id"]: run["experiment"] for run in runs if run["sweep_id"] is not None}
+    found = []
+    for sweep_id in sorted(experiments, reverse=True):
+        sweep = SweepFolder(outputs / SWEEPS / sweep_id)
+        jobs = [sweep.read(number) for number in range(len(sweep.state().get("jobs", ())))]
+        if jobs:
+            codes = [job.exit_code for job in jobs if job is not None and job.exit_code is not None]
+            found.append(
+                {
+                    "sweep_id": sweep_id,
+                    "experiment": experiments[sweep_id],
+                    "n_finished": sum(job is not None and job.decided for job in jobs),
+                    "n_jobs": len(jobs),
+                    "exit_code": int(worst(codes)) if len(codes) == len(jobs) else None,
+                }
+            )
+    return found
+
+
+def print_sweeps(records: Sequence[Record], console: Console) -> None:
+    """A line per sweep: how many of its jobs are finished, and its exit code once all have ended."""
+    for record in records:
+        answer = "" if record["exit_code"] is None else f", exit code {record['exit_code']}"
+        jobs = f"{record['n_finished']} of {record['n_jobs']} jobs finished{answer}"
+        console.print(Text(printable(f"sweep {record['sweep_id']}  {record['experiment']}  {jobs}")), soft_wrap=True)
 
 
 def print_experiments(listed: Iterable[tuple[str, str]], console: Console) -> None:

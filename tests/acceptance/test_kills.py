@@ -96,9 +96,7 @@ POINTS = [
     "opening:1:0",
     "write:3:after",
     "write:6:before",
-    "write:6:after",
     "answering:1:0.06",
-    "answering:1:0.15",
     "write:9:before",
     "answering:2:0.2",
     "write:12:after",
@@ -122,7 +120,7 @@ def whole(home: Path, experiment: Experiment) -> tuple[list[str], dict[str, Any]
 
 
 def test_a_killed_run_goes_on_where_it_stopped(home: Path, whole: tuple[list[str], dict[str, Any]]) -> None:
-    """At eleven places: the same report, every row once, and no call repeated but those that were in flight."""
+    """At nine places: the same report, every row once, and no call repeated but those that were in flight."""
     words, told = whole
     for point in POINTS:
         first = start(home, words, point)

@@ -8,11 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from evalflow.errors import StoredRunError
 from evalflow.record import Row, check_schema
 from evalflow.report.build import schema
+from evalflow.runner.stored_file import check_fields, lines_of, object_of, parsed, unusable
 from evalflow.runner.stored_run import StoredRun, peek, session_ends
-from evalflow.strict_json import fits, parse_json
 
 SCORED: Mapping[str, Any] = {
     "arm": str,
@@ -48,19 +47,19 @@ def load_report(folder: Path) -> dict[str, Any]:
         StoredRunError: there is none, it is of an unknown schema version or another run, damaged, or older than rows.
     """
     path, todo = folder / "report.json", _again(folder)
-    report = _json(_text(path, todo), path, todo)
+    report = object_of(path, todo)
     check_schema(report.get("schema_version"), str(path))
     absent = [key for key in schema()["required"] if key not in report]
     if absent:
-        raise _unusable(path, f"it has no {', '.join(absent)}", todo)
+        raise unusable(path, f"it has no {', '.join(absent)}", todo)
     state = peek(folder)
     if state is None:
         return report  # whoever loads the run says what is wrong with it
     if report["run_id"] != state["run_id"]:
-        raise _unusable(path, f"it is of run {report['run_id']!r:.60}, not of {state['run_id']}", todo)
+        raise unusable(path, f"it is of run {report['run_id']!r:.60}, not of {state['run_id']}", todo)
     # a session that began since then has rows that the report does not know
     if session_ends(report["sessions"]) != session_ends(state["sessions"]):
-        raise _unusable(path, "the run went on after it was written", todo)
+        raise unusable(path, "the run went on after it was written", todo)
     return report
 
 
@@ -74,17 +73,14 @@ def scored_rows(run: StoredRun) -> list[Row]:
     rows = {row.key: row for row in run.rows}
     items = {item.id: item for item in run.items}
     scored: dict[tuple[str, int, str], Row] = {}
-    lines = enumerate(_text(path, todo).split("\n"), start=1)
-    for where, line in ((f"{path}:{number}", line) for number, line in lines if line.strip()):
-        told = _json(line, where, todo)
-        wrong = _misfits(told, SCORED)
-        if wrong:
-            raise _unusable(where, f"not what this evalflow wrote ({', '.join(wrong)})", todo)
+    for where, line in lines_of(path, todo):
+        told = parsed(line, where, todo)
+        check_fields(told, SCORED, where, todo)
         key = (told["arm"], told["seed"], told["item_id"])
         row, item = rows.get(key), items.get(told["item_id"])
         if row is None or item is None or row.status != told["status"] or key in scored:
             said = f"arm {key[0]!r:.60}, seed {key[1]}, item {key[2]!r:.60}"
-            raise _unusable(where, f"the run has no such row, or another ({said})", todo)
+            raise unusable(where, f"the run has no such row, or another ({said})", todo)
         scored[key] = replace(
             row,
             kind=item.kind,
@@ -94,7 +90,7 @@ def scored_rows(run: StoredRun) -> list[Row]:
             detail=told["detail"],
         )
     if len(scored) < len(rows):
-        raise _unusable(path, f"{len(rows) - len(scored)} of {len(rows)} rows have no scores", todo)
+        raise unusable(path, f"{len(rows) - len(scored)} of {len(rows)} rows have no scores", todo)
     return list(scored.values())
 
 
@@ -105,44 +101,13 @@ def load_summary(folder: Path) -> dict[str, Any]:
         StoredRunError: there is none, it is of an unknown schema version or damaged.
     """
     path, todo = folder / "summary.json", "run the sweep again: what is finished of it stays"
-    summary = _json(_text(path, todo), path, todo)
+    summary = object_of(path, todo)
     check_schema(summary.get("schema_version"), str(path))
-    wrong = _misfits(summary, SUMMARY)
-    if not wrong and not SWEEP_ID.fullmatch(summary["sweep_id"]):
-        wrong = ["sweep_id"]
-    if wrong:
-        raise _unusable(path, f"not what this evalflow wrote ({', '.join(wrong)})", todo)
+    check_fields(summary, SUMMARY, path, todo)
+    if not SWEEP_ID.fullmatch(summary["sweep_id"]):
+        raise unusable(path, f"sweep_id is {summary['sweep_id']!r:.60}, no id of a sweep", todo)
     return summary
-
-
-def _misfits(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
-    return [name for name, hint in wanted.items() if name not in found or not fits(found[name], hint)]
-
-
-def _json(text: str, where: Path | str, todo: str) -> dict[str, Any]:
-    try:
-        value = parse_json(text)
-    except ValueError as fault:
-        raise _unusable(where, f"cannot be read ({fault})", todo) from None
-    if not isinstance(value, dict):
-        raise _unusable(where, "not a JSON object", todo)
-    return value
-
-
-def _text(path: Path, todo: str) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise _unusable(path, "not there", todo) from None
-    except OSError as fault:
-        raise _unusable(path, f"cannot be read ({fault.strerror})", todo) from None
-    except UnicodeDecodeError as fault:
-        raise _unusable(path, f"not UTF-8 ({fault.reason})", todo) from None
 
 
 def _again(folder: Path) -> str:
     return f"evalflow score {folder} writes it anew"
-
-
-def _unusable(where: Path | str, what: str, todo: str) -> StoredRunError:
-    return StoredRunError(f"{where}: {what}; {todo}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import glob
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,8 +22,9 @@ from evalflow.record import (
 )
 from evalflow.runner.journal import ROW_PARTS, State, config_digest
 from evalflow.runner.stored_config import from_yaml
+from evalflow.runner.stored_file import RESTORE, check_fields, lines_of, object_of
 from evalflow.runner.trace import ArmTrace, Traces
-from evalflow.strict_json import fits, misfit, parse_json
+from evalflow.strict_json import misfit
 
 STATE: Mapping[str, Any] = {
     "run_id": str,
@@ -53,6 +54,7 @@ SESSION: Mapping[str, Any] = {
     "environment": Mapping[str, Any],
 }
 """What each session in it must hold."""
+TO_GIVE = "give the folder of a finished run"
 RUN_ID = re.compile(r"\d{8}-\d{6}-[0-9a-f]{6}")
 
 
@@ -103,7 +105,7 @@ def load_run(folder: Path) -> StoredRun:
         state=state,
         items=_load_items(folder, state),
         rows=_load_rows(folder / "rows.jsonl", state["run_id"]),
-        probes=tuple(probe_from_json(line, where) for where, line in _lines(folder / "probes.jsonl")),
+        probes=tuple(probe_from_json(line, where) for where, line in lines_of(folder / "probes.jsonl")),
         traces=_load_traces(folder / "arms.json"),
     )
 
@@ -133,23 +135,16 @@ def session_ends(sessions: Any) -> list[tuple[str, str | None]]:
 
 
 def _load_state(path: Path) -> dict[str, Any]:
-    state = _load_json(path)
+    state = object_of(path, TO_GIVE if not path.exists() else RESTORE)
     check_schema(state.get("schema_version"), str(path))
-    _check_fields(state, STATE, path)
+    check_fields(state, STATE, path)
     if not state["sessions"]:
         raise StoredRunError(f"{path}: it has no sessions; restore it")
     for session in state["sessions"]:
-        _check_fields(session, SESSION, path)
+        check_fields(session, SESSION, path)
     if not RUN_ID.fullmatch(state["run_id"]):
         raise StoredRunError(f"{path}: run_id is {state['run_id']!r:.60}, no id of a run; restore it")
     return state
-
-
-def _check_fields(found: Mapping[str, Any], wanted: Mapping[str, Any], path: Path) -> None:
-    for name, hint in wanted.items():
-        if name not in found or not fits(found[name], hint):
-            said = f"{name} is {found[name]!r:.60}" if name in found else f"it has no {name}"
-            raise StoredRunError(f"{path}: not what this evalflow wrote ({said}); restore it")
 
 
 def _load_items(folder: Path, state: Mapping[str, Any]) -> tuple[Item, ...]:
@@ -162,7 +157,7 @@ def _load_items(folder: Path, state: Mapping[str, Any]) -> tuple[Item, ...]:
     if not same:
         said = f"one of {', '.join(ROW_PARTS)} is not what the rows were made with"
         raise StoredRunError(f"{folder / 'config.yaml'}: {said}; restore it")
-    items = tuple(item_from_json(line, where) for where, line in _lines(folder / "items.jsonl"))
+    items = tuple(item_from_json(line, where) for where, line in lines_of(folder / "items.jsonl"))
     if fingerprints(items) != state["fingerprints"]:
         raise StoredRunError(f"{folder / 'items.jsonl'}: these are not the items that were asked; restore it")
     return items
@@ -171,7 +166,7 @@ def _load_items(folder: Path, state: Mapping[str, Any]) -> tuple[Item, ...]:
 def _load_rows(path: Path, run_id: str) -> tuple[Row, ...]:
     """The rows, each once."""
     rows: dict[tuple[str, int, str], Row] = {}
-    for where, line in _lines(path, cut_off=True):
+    for where, line in lines_of(path, cut_off=True):
         row = row_from_json(line, where)
         if row.run_id != run_id:
             raise StoredRunError(f"{where}: a row of run {row.run_id!r:.60}, not of {run_id}; restore the file")
@@ -183,42 +178,10 @@ def _load_rows(path: Path, run_id: str) -> tuple[Row, ...]:
 
 def _load_traces(path: Path) -> dict[str, tuple[ArmTrace, ...]]:
     try:
-        traces = {name: tuple(ArmTrace(**part) for part in parts) for name, parts in _load_json(path).items()}
+        traces = {name: tuple(ArmTrace(**part) for part in parts) for name, parts in object_of(path).items()}
         wrong = next((said for parts in traces.values() for said in map(misfit, parts) if said), None)
     except TypeError as fault:
         wrong = str(fault)
     if wrong is not None:
         raise StoredRunError(f"{path}: not what this evalflow wrote ({wrong}); restore it")
     return traces
-
-
-def _lines(path: Path, cut_off: bool = False) -> Iterator[tuple[str, str]]:
-    """`(where, line)` of every non-blank line; a last one without its end is left out where that can be `cut_off`."""
-    *whole, last = _read(path).split(b"\n")
-    for number, raw in enumerate(whole if cut_off else [*whole, last], start=1):
-        try:
-            line = raw.decode("utf-8")
-        except UnicodeDecodeError as fault:
-            raise StoredRunError(f"{path}:{number}: not UTF-8 ({fault.reason}); restore the file") from None
-        if line.strip():
-            yield f"{path}:{number}", line
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        todo = "give the folder of a finished run" if path.name == "run.json" else "restore it"
-        raise StoredRunError(f"{path}: not there; {todo}") from None
-    except OSError as fault:
-        raise StoredRunError(f"{path}: cannot be read ({fault.strerror}); restore it") from None
-
-
-def _load_json(path: Path) -> dict[str, Any]:
-    try:
-        value = parse_json(_read(path).decode("utf-8"))
-    except ValueError as fault:
-        raise StoredRunError(f"{path}: cannot be read ({fault}); restore it") from None
-    if not isinstance(value, dict):
-        raise StoredRunError(f"{path}: not a JSON object; restore it")
-    return value

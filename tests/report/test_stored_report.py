@@ -101,8 +101,8 @@ SCORES: Mapping[str, tuple[Change, str]] = {
     "item": (lambda s: s.update(item_id="z"), "the run has no such row, or another (arm 'one', seed 0, item 'z')"),
     "status": (lambda s: s.update(status="error"), "the run has no such row, or another (arm 'one', seed 0, item 'b')"),
     "twice": (lambda s: s.update(item_id="a"), "the run has no such row, or another (arm 'one', seed 0, item 'a')"),
-    "stats": (lambda s: s["stats"].update(m=["x"]), "not what this evalflow wrote (stats)"),
-    "no detail": (lambda s: s.pop("detail"), "not what this evalflow wrote (detail)"),
+    "stats": (lambda s: s["stats"].update(m=["x"]), "not what this evalflow wrote (stats is {"),
+    "no detail": (lambda s: s.pop("detail"), "not what this evalflow wrote (it has no detail)"),
 }
 
 
@@ -111,7 +111,7 @@ def test_scores_of_other_rows_are_refused_by_their_line(run: Path, name: str) ->
     """A line about a row that the run lacks, tells otherwise or has told already is named; so is a wrong type."""
     how, said = SCORES[name]
     changed_line(run / "scores.jsonl", 1, how)
-    assert refused(lambda: scored_rows(load_run(run))).startswith(f"{run}/scores.jsonl:2: {said}; evalflow score")
+    assert refused(lambda: scored_rows(load_run(run))).startswith(f"{run}/scores.jsonl:2: {said}")
 
 
 def test_scores_that_lack_a_row_are_refused(run: Path) -> None:
@@ -128,8 +128,8 @@ def test_a_summary_is_read_as_it_was_written(tmp_path: Path) -> None:
 
 SUMMARIES: Mapping[str, tuple[Change, str]] = {
     "version": (lambda s: s.update(schema_version=9), "schema version 9 is unknown here"),
-    "id": (lambda s: s.update(sweep_id="x' OR 1"), "not what this evalflow wrote (sweep_id)"),
-    "parts": (lambda s: (s.pop("grid"), s.update(jobs=3)), "not what this evalflow wrote (jobs, grid)"),
+    "id": (lambda s: s.update(sweep_id="x' OR 1"), "no id of a sweep"),
+    "parts": (lambda s: (s.pop("grid"), s.update(jobs=3)), "not what this evalflow wrote (jobs is 3)"),
 }
 
 

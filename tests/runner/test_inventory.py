@@ -108,7 +108,7 @@ def test_what_is_damaged_is_named_with_its_damage(tmp_path: Path) -> None:
         assert (entry.state, entry.run, entry.n_rows, entry.n_planned) == ("damaged", None, None, None)
         assert entry.damage is not None and said in entry.damage and str(path) in entry.damage
     path.write_bytes(b'{"schema_version": 1, \xff')
-    assert "cannot be read" in (entry_of(folder).damage or "")
+    assert "not UTF-8" in (entry_of(folder).damage or "")
     path.unlink()
     assert "not there" in (entry_of(folder).damage or "")
 

@@ -229,7 +229,7 @@ def _numbers(delta: Delta, alpha: float) -> str:
         clauses.append(f"sign test p {_p(delta.p)}, p {_p(delta.p_adjusted)} after Holm{items}")
     if delta.conclusion == "not shown" and _signs_show(delta, alpha):
         clauses.append("the signs differ, the mean's interval does not bear it out")
-    if delta.n_sessions > 1:
+    if delta.n_sessions is not None and delta.n_sessions > 1:
         clauses.append(f"taken in {delta.n_sessions} sessions")
     discordant = delta.wins + delta.losses
     if smallest_p(discordant) > alpha:

@@ -135,8 +135,8 @@ class Gate:
             if self.allow_reason is not None and figure.reason == self.allow_reason:
                 return Judged("pass", None, figure.n_scored, f"{figure.reason} (allowed)")
             return Judged("unreadable", None, figure.n_total, figure.reason)
-        if figure.n_sessions > 1 and not self.allow_sessions:
-            return Judged("unreadable", None, figure.n_scored, _in_sessions(figure.n_sessions))
+        if over := self._over_sessions(figure.n_sessions):
+            return Judged("unreadable", None, figure.n_scored, over)
         if self.of is not None and figure.n_scored != self.of:
             return Judged("unreadable", None, figure.n_scored, f"denominator {figure.n_scored}, not {self.of}")
         if self.count:
@@ -153,8 +153,8 @@ class Gate:
         """Hold a comparison's delta, or its conclusion, against the threshold."""
         if delta.delta is None:
             return Judged("unreadable", None, delta.n_pairs, delta.reason)
-        if delta.n_sessions > 1 and not self.allow_sessions:
-            return Judged("unreadable", None, delta.n_pairs, _in_sessions(delta.n_sessions))
+        if over := self._over_sessions(delta.n_sessions):
+            return Judged("unreadable", None, delta.n_pairs, over)
         unpaired = len(delta.unpaired)
         if unpaired > (1 - self.coverage) * (delta.n_pairs + unpaired) + 1e-9:
             why = f"{unpaired} of {delta.n_pairs + unpaired} items are unpaired"
@@ -167,6 +167,12 @@ class Gate:
         if number is None:
             return Judged("unreadable", None, delta.n_pairs, "the delta has no interval")
         return self._hold(number, delta.n_pairs)
+
+    def _over_sessions(self, n: int | None) -> str | None:
+        """Why a time of so many sessions is not read; None where it is, or is no time."""
+        if n is None or n == 1 or self.allow_sessions:
+            return None
+        return f"taken in {n} sessions (allow_sessions reads it)"
 
     def result(self, judged: Judged, arm: str | None = None, rows: tuple[str, ...] = ()) -> GateResult:
         """The gate's answer: `expect: fail` turns pass and fail round, and leaves the rest."""
@@ -231,7 +237,3 @@ class Gate:
             why = f"a margin of {self.margin:g} is beyond this run's reach ({reach:.3g})"
             return Judged("unreadable", value, delta.n_pairs, why)
         return Judged("pass" if within else "fail", value, delta.n_pairs)
-
-
-def _in_sessions(n: int) -> str:
-    return f"taken in {n} sessions (allow_sessions reads it)"

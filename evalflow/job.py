@@ -107,14 +107,14 @@ def rescored(folder: Path, allow: Sequence[str]) -> Iterator[tuple[Plan, Done]]:
 
 @contextlib.contextmanager
 def kept_from_others(folder: Path) -> Iterator[None]:
-    """Hold a stored run, where its folder can be written at all.
+    """Hold a stored run or sweep, where its folder can be written at all: where nobody can write, nobody works.
 
     Raises:
         BusyError: another process works on it.
     """
     lock = None
     with contextlib.suppress(OSError):
-        if (folder / "run.json").exists():
+        if (folder / "run.json").exists() or (folder / "sweep.json").exists():
             lock = hold(folder)
     try:
         yield

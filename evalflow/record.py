@@ -185,7 +185,8 @@ class Probe:
 class Figure:
     """A named number with its denominator and interval; `value` is None with a `reason` where it is undefined.
 
-    `n_sessions` counts the sessions that a time or speed was taken in: over two it is no one measurement.
+    `n_sessions` counts the sessions that a time or speed was taken in (over one it is no one measurement); None of
+    any other figure, and where nothing was scored.
     """
 
     value: float | None
@@ -200,7 +201,7 @@ class Figure:
     n_error: int = 0
     reason: str | None = None
     metric_version: int = 1
-    n_sessions: int = 1
+    n_sessions: int | None = None
 
     def __post_init__(self) -> None:
         assert (self.value is None) == (self.reason is not None), "undefined needs a reason, and only it has one"
@@ -241,7 +242,7 @@ class Delta:
     conclusion: Conclusion = "undefined"
     words: str = ""
     reason: str | None = None
-    n_sessions: int = 1
+    n_sessions: int | None = None
 
     def __post_init__(self) -> None:
         assert (self.delta is None) == (self.reason is not None), "undefined needs a reason, and only it has one"

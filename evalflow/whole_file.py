@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 from pathlib import Path
+from typing import Any
+
+
+def as_json(value: Any) -> str:
+    """A JSON text that reads well: ASCII, indented, no number that is not finite."""
+    return json.dumps(value, indent=2, ensure_ascii=True, allow_nan=False) + "\n"
 
 
 def replace_text(path: Path, text: str) -> Path:

@@ -366,12 +366,12 @@ class Stuck(Model):
     async def complete(self, request: Request) -> Completion:
         if request.item_id == self.of and self.where == "answer":
             await self._deaf()
-        if request.item_id == self.of and self.where == "thread":
+        if request.item_id == self.of and self.where in ("thread", "close and thread"):
             await asyncio.to_thread(time.sleep, 120)
         return Completion("right", "stop")
 
     async def close(self) -> None:
-        if self.where == "close":
+        if self.where in ("close", "close and thread"):
             await self._deaf()
 
     async def _deaf(self) -> None:
@@ -469,3 +469,18 @@ class Text:
 
     def log(self, run: Any, outputs: Any) -> str:
         return "logged it"
+
+
+@dataclass(frozen=True)
+class Removing(Model):
+    """Removes files while it answers."""
+
+    pattern: str
+
+    def identity(self) -> Mapping[str, Any]:
+        return {"model": "removing"}
+
+    async def complete(self, request: Request) -> Completion:
+        for path in Path().glob(self.pattern):
+            path.unlink()
+        return Completion("right", "stop")

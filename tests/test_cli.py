@@ -124,6 +124,8 @@ FAULTS = {
     "outputs": bad(
         "runner.outputs=file/out", r"file/out/case: cannot be written \(Not a directory\); give another with"
     ),
+    "huge seed": bad("seed=9223372036854775808", r"seed: it is beyond 64 bits .*; give a smaller one"),
+    "endless number": bad(f"seed={'1' * 5000}", r"override seed=1+: .*; write key=value"),
     "resume": bad("resume=20260101-000000-abcdef", r"20260101-000000-abcdef: there is no such run under outputs; give"),
     "target": bad("model._target_=os.system", r"model\._target_: os\.system is not under an allowed prefix"),
     "null group": bad("model=null", r"model: there is no model null"),

@@ -7,13 +7,12 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from evalflow.command.options import CommandParser, Options
-from evalflow.command.run import complain, show
+from evalflow.command.run import show, tell_tracked
 
 
 def merge(words: Sequence[str], options: Options) -> int:
     """Merge runs, or those of a sweep named by its id."""
     from evalflow.job import kept_from_others, rescored, track
-    from evalflow.report.terminal import say
     from evalflow.runner.merge import merge as merged
     from evalflow.runner.stored_run import load_run
 
@@ -28,10 +27,7 @@ def merge(words: Sequence[str], options: Options) -> int:
         whole = merged([load_run(folder) for folder in dict.fromkeys(folders)], asked.outputs)
     with rescored(whole, options.allow) as (plan, done):
         show(done, options, done.exit_code)
-        tracked = track(plan.tracking, done, asked.outputs)
-        if tracked.link and not options.quiet:
-            say(lambda: print(f"MLflow: {tracked.link}"))
-        complain(tracked.trouble)
+        tell_tracked(track(plan.tracking, done, asked.outputs), options)
     return done.exit_code
 
 

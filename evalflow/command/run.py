@@ -13,7 +13,7 @@ from evalflow.command.options import Options
 from evalflow.errors import ConfigError, ExitCode
 
 if TYPE_CHECKING:
-    from evalflow.job import Done
+    from evalflow.job import Done, Tracked
     from evalflow.runner.plan import Plan
     from evalflow.runner.session import SweepJob
 
@@ -77,10 +77,7 @@ def carry(plan: Plan, options: Options, job: SweepJob | None = None) -> Done | N
         if done.interrupted:
             complain("interrupted; what was answered is on disk, and the same command goes on")
         else:
-            tracked = track(plan.tracking, done, outputs)
-            if tracked.link:
-                notice(f"MLflow: {tracked.link}")
-            complain(tracked.trouble)
+            tell_tracked(track(plan.tracking, done, outputs), options)
     return done
 
 
@@ -100,6 +97,15 @@ def show(done: Done, options: Options, exit_code: int) -> None:
     if options.voice != "none":
         say(tell)
     complain(None if done.unwritten is None else str(done.unwritten))
+
+
+def tell_tracked(tracked: Tracked, options: Options) -> None:
+    """Say where a run or sweep can be looked at, or why it cannot."""
+    from evalflow.report.terminal import say
+
+    if tracked.link and options.notices:
+        say(partial(print, f"MLflow: {tracked.link}"))
+    complain(tracked.trouble)
 
 
 def complain(trouble: str | None) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalflow.command.guard import guarded, tell
 from evalflow.command.options import Options
-from evalflow.command.run import carry, complain, planned
+from evalflow.command.run import carry, complain, planned, tell_tracked
 from evalflow.command.sweep_job import Jobs
 from evalflow.errors import ConfigError, EvalflowError, ExitCode, Fault, worst
 
@@ -153,7 +153,7 @@ def _conclude(family: Sweep, jobs: Jobs, folder: SweepFolder, options: Options, 
         family.overrides,
         [_told(number, record, jobs) for number, record in enumerate(records)],
         reports,
-        started=str(folder.state().get("started")),
+        started=folder.started,
         finished=None if interrupted else now_iso(),
         parallel=family.launched,
         interrupted=interrupted,
@@ -179,21 +179,18 @@ def _conclude(family: Sweep, jobs: Jobs, folder: SweepFolder, options: Options, 
         complain("interrupted; the same command goes on with the jobs that are not finished")
     if not interrupted and trouble is None and reports:
         _track(family, folder, summary, options)
-    return int(summary["exit_code"])
+    return int(summary["exit_code"] if trouble is None else worst([summary["exit_code"], trouble.exit_code]))
 
 
 def _track(family: Sweep, folder: SweepFolder, summary: dict[str, Any], options: Options) -> None:
     from evalflow.job import track_sweep
-    from evalflow.report.terminal import say
     from evalflow.runner.build import Builder, Faults
 
-    tracking = family.whole["tracking"] and Builder(("evalflow", *options.allow), Faults()).build(
-        family.whole["tracking"], "tracking"
-    )
-    tracked = track_sweep(tracking, folder.folder, summary, family.outputs)
-    if tracked.link and not options.quiet:
-        say(partial(print, f"MLflow: {tracked.link}"))
-    complain(tracked.trouble)
+    node, faults = family.whole["tracking"], Faults()
+    tracking = None if node is None else Builder(("evalflow", *options.allow), faults).build(node, "tracking")
+    for fault in faults.found:
+        complain(f"the sweep itself is not tracked: {fault}")
+    tell_tracked(track_sweep(tracking, folder.folder, summary, family.outputs), options)
 
 
 def _told(number: int, record: JobRecord | None, jobs: Jobs) -> dict[str, Any]:

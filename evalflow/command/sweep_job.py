@@ -1,4 +1,4 @@
-"""One job of a sweep: a run of its own, which raises nothing and whose answer is kept on disk."""
+"""One job of a sweep: a run of its own, whose answer is kept on disk and ends no other job."""
 
 from __future__ import annotations
 
@@ -37,7 +37,11 @@ class Jobs:
     start: str
 
     def work(self, number: int) -> None:
-        """Do one job, unless the sweep was stopped, and keep what came of it. It raises nothing."""
+        """Do one job, unless the sweep was stopped, and keep what came of it.
+
+        Raises:
+            OutputLostError: that cannot be kept. What the job itself does is kept, and never raised.
+        """
         from evalflow.runner.sweep_record import SweepFolder
 
         folder = SweepFolder(self.folder, self.start)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -96,9 +95,8 @@ class Logging:
         Raises:
             EvalflowError: as `log_run`.
         """
-        from evalflow.job import track_sweep
+        from evalflow.job import kept_from_others, track_sweep
         from evalflow.report.stored_report import load_summary
-        from evalflow.runner.lock import hold
         from evalflow.runner.sweep_record import SWEEPS
 
         summary = load_summary(folder)
@@ -106,9 +104,7 @@ class Logging:
         tracking = self._tracking(None if first is None else _job_folder(first, folder))
         if not hasattr(tracking, "log_sweep"):
             return ExitCode.PASS  # it keeps runs alone
-        with contextlib.ExitStack() as held:
-            with contextlib.suppress(OSError):  # where nobody can write, nobody works
-                held.callback(hold(folder).release)
+        with kept_from_others(folder):
             return self._told(folder.name, track_sweep(tracking, folder, summary, self._outputs(folder, SWEEPS)))
 
     def _outputs(self, folder: Path, kept_in: str) -> Path:

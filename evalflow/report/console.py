@@ -133,8 +133,8 @@ def shown(figure: Mapping[str, Any] | None) -> str:
     text = number(scale * figure["value"]) + suffix
     if figure["low"] is not None:
         text += f" [{number(scale * figure['low'])}, {number(scale * figure['high'])}]"
-    missing = figure["n_total"] - figure["n_scored"]
-    marks = [f"{missing} missing"] * (missing > 0) + [f"{figure['n_sessions']} sessions"] * (figure["n_sessions"] > 1)
+    missing, sessions = figure["n_total"] - figure["n_scored"], figure["n_sessions"] or 1
+    marks = [f"{missing} missing"] * (missing > 0) + [f"{sessions} sessions"] * (sessions > 1)
     return f"{text} n={figure['n_scored']}" + (f" ({', '.join(marks)})" if marks else "")
 
 

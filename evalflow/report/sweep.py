@@ -47,7 +47,7 @@ class _Line:
         value = entry["value" if self.part == "arms" else "delta"]
         if value is None:
             return _Reading(reason=entry["reason"])
-        if entry["n_sessions"] > 1:
+        if (entry["n_sessions"] or 1) > 1:
             return _Reading(reason=f"taken in {entry['n_sessions']} sessions")
         missing = entry["n_total"] - entry["n_scored"] if self.part == "arms" else len(entry["unpaired"])
         # a report does not say which arms a comparison has; and no decoding decides which rows fail

@@ -52,7 +52,7 @@ class Before:
         """Whether an arm has all its rows and came to its end; one that could not run then may run now."""
         parts = self.traces.get(planned.name, ())
         whole = len(self.answered.get(planned.name, ())) == n_rows
-        return whole and any(parts) and parts[-1].ended is not None and parts[-1].unavailable is None
+        return whole and bool(parts) and parts[-1].ended is not None and parts[-1].unavailable is None
 
 
 async def execute(plan: Plan, journal: Journal, before: Before, stop: Stop, progress: Progress) -> bool:
@@ -64,6 +64,7 @@ async def execute(plan: Plan, journal: Journal, before: Before, stop: Stop, prog
     left = {name: arm for name, arm in plan.arms.items() if not before.is_done(arm, n_rows[name])}
     probes = [probe for probe in before.probes if probe.arm not in left]
     traces = dict(before.traces)
+    through = set(plan.arms) - set(left)
     for order, planned in enumerate(plan.arms.values()):
         if planned.name not in left or stop.asked:
             continue
@@ -82,7 +83,9 @@ async def execute(plan: Plan, journal: Journal, before: Before, stop: Stop, prog
         if trace.driver or trace.ended:
             journal.write_probes(probes)
             _note(journal, traces, planned.name, replace(trace, facts={**trace.facts, **closing}))
-    return all(name in traces and traces[name][-1].ended is not None for name in plan.arms)
+        if trace.ended:
+            through.add(planned.name)
+    return through == set(plan.arms)
 
 
 def _note(journal: Journal, traces: dict[str, tuple[ArmTrace, ...]], name: str, trace: ArmTrace) -> None:
@@ -156,16 +159,18 @@ class _Arm:
         warmed = {"warm_calls": 0, "warm_errors": 0}
         n_rows = 0
 
-        def seen() -> dict[str, Any]:
+        def seen(at_the_end: bool) -> dict[str, Any]:
             summary = watch.summary()
             lag = summary["loop_lag_p99_s"]
-            return {**summary, **warmed, "saturated": lag is not None and lag > plan.runner.lag_limit_s}
+            # an arm that was over before the first look cannot have been late by more; of one that goes on nobody knows
+            late = (False if at_the_end else None) if lag is None else lag > plan.runner.lag_limit_s
+            return {**summary, **warmed, "saturated": late}
 
         def done(row: Row) -> None:
             nonlocal n_rows
             n_rows += 1
             if journal.append(row):  # what is known of the driver lasts as the rows do, if the process is killed
-                self.note(planned.name, replace(trace, driver=seen()))
+                self.note(planned.name, replace(trace, driver=seen(at_the_end=False)))
             self.progress.row(row)
 
         async with Watch() as watch:
@@ -181,7 +186,7 @@ class _Arm:
                     pass
                 if self.stop.asked:
                     break
-        return seen(), n_rows
+        return seen(at_the_end=True), n_rows
 
 
 def _facts(model: Model) -> dict[str, Any]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import json
 import os
 import platform
 import shutil
@@ -18,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, Any, Literal, Protocol
+from typing import IO, Any, Literal
 
 from filelock import BaseFileLock
 
@@ -27,7 +26,7 @@ from evalflow.record import SCHEMA_VERSION, Item, Probe, Row, digest, to_json
 from evalflow.runner.lock import hold
 from evalflow.runner.stored_config import as_stored, to_yaml
 from evalflow.runner.trace import Traces
-from evalflow.whole_file import replace_text
+from evalflow.whole_file import as_json, replace_text
 
 State = Literal["running", "finished", "interrupted"]
 SYNC_S = 1.0
@@ -36,30 +35,6 @@ UNBORN = ".new-"
 """How the folder of a run begins that is not yet whole."""
 ROW_PARTS = ("dataset", "model", "decoding", "arms", "seed", "limit", "where", "shard")
 """The parts of a config that decide its rows. The others may be edited before a run is scored again."""
-
-
-class StoredContent(Protocol):
-    """The records of a run."""
-
-    @property
-    def items(self) -> tuple[Item, ...]:
-        """As they were asked."""
-        ...
-
-    @property
-    def rows(self) -> tuple[Row, ...]:
-        """Every row, each once."""
-        ...
-
-    @property
-    def probes(self) -> tuple[Probe, ...]:
-        """Measurements of the arms."""
-        ...
-
-    @property
-    def traces(self) -> Traces:
-        """How the arms went."""
-        ...
 
 
 class Journal:
@@ -138,7 +113,7 @@ class Journal:
         now = now_iso()
         *before, last = self.state["sessions"]
         self.state |= {"state": state, "finished": now, "sessions": [*before, last | {"state": state, "finished": now}]}
-        self._write("run.json", _json(self.state))
+        self._write("run.json", as_json(self.state))
 
     def _write(self, name: str, text: str) -> None:
         try:
@@ -175,10 +150,18 @@ def open_run(
 
 def _nothing_yet(run_id: str) -> dict[str, str]:  # noqa: ARG001 - a merged run's rows carry it
     """Empty files at first, so that one that is not there was lost."""
-    return {"arms.json": _json({}), "rows.jsonl": "", "probes.jsonl": ""}
+    return {"arms.json": as_json({}), "rows.jsonl": "", "probes.jsonl": ""}
 
 
-def write_run(outputs: Path, config: Mapping[str, Any], run: StoredContent, state: dict[str, Any]) -> Path:
+def write_run(
+    outputs: Path,
+    config: Mapping[str, Any],
+    items: Sequence[Item],
+    rows: Sequence[Row],
+    probes: Sequence[Probe],
+    traces: Traces,
+    state: dict[str, Any],
+) -> Path:
     """A whole run at once, from records that are there; its id becomes theirs. Returns its folder.
 
     Raises:
@@ -187,12 +170,12 @@ def write_run(outputs: Path, config: Mapping[str, Any], run: StoredContent, stat
 
     def texts(run_id: str) -> dict[str, str]:
         return {
-            "arms.json": _accounts(run.traces),
-            "rows.jsonl": _lines([replace(row, run_id=run_id) for row in run.rows]),
-            "probes.jsonl": _lines(run.probes),
+            "arms.json": _accounts(traces),
+            "rows.jsonl": _lines([replace(row, run_id=run_id) for row in rows]),
+            "probes.jsonl": _lines(probes),
         }
 
-    folder, lock = _made(outputs / str(state["experiment"]), config, run.items, state, texts)
+    folder, lock = _made(outputs / str(state["experiment"]), config, items, state, texts)
     lock.release()
     return folder
 
@@ -214,7 +197,7 @@ def _made(
         while True:
             folder = parent / f"{datetime.now():%Y%m%d-%H%M%S}-{digest(dict(config))[:6]}"
             state["run_id"] = folder.name
-            for name, text in {**texts(folder.name), "run.json": _json(state)}.items():
+            for name, text in {**texts(folder.name), "run.json": as_json(state)}.items():
                 replace_text(unborn / name, text)
             if _named(unborn, folder):
                 return folder, lock
@@ -222,7 +205,7 @@ def _made(
     except BaseException as fault:
         shutil.rmtree(unborn, ignore_errors=True)
         if isinstance(fault, OSError):
-            raise _unwritable(parent, fault) from None
+            raise unwritable(parent, fault) from None
         raise
 
 
@@ -248,14 +231,14 @@ def reopen_run(
     state = {**state, **told, "state": "running", "finished": None}
     try:
         _cut_torn(folder / "rows.jsonl")
-        replace_text(folder / "run.json", _json(state))  # first: config.yaml may be of any session that it names
+        replace_text(folder / "run.json", as_json(state))  # first: config.yaml may be of any session that it names
         if session["config_digest"] != before["config_digest"]:
             old = (folder / "config.yaml").read_text(encoding="utf-8")
             replace_text(folder / f"config.{before['session']}.yaml", old)
         replace_text(folder / "config.yaml", to_yaml(config))
     except OSError as fault:
         lock.release()
-        raise _unwritable(folder, fault) from None
+        raise unwritable(folder, fault) from None
     return Journal(folder, state, lock)
 
 
@@ -277,7 +260,7 @@ def check_writable(outputs: Path, experiment: str) -> None:
         trial.touch()
         trial.unlink()
     except OSError as fault:
-        raise _unwritable(parent, fault) from None
+        raise unwritable(parent, fault) from None
 
 
 def now_iso() -> str:
@@ -319,18 +302,15 @@ def _cut_torn(path: Path) -> None:
 
 
 def _accounts(traces: Traces) -> str:
-    return _json({name: [asdict(part) for part in parts] for name, parts in traces.items()})
+    return as_json({name: [asdict(part) for part in parts] for name, parts in traces.items()})
 
 
 def _lines(records: Sequence[Item] | Sequence[Probe] | Sequence[Row]) -> str:
     return "".join(f"{to_json(record)}\n" for record in records)
 
 
-def _json(value: Any) -> str:
-    return json.dumps(value, indent=2, ensure_ascii=True, allow_nan=False) + "\n"
-
-
-def _unwritable(folder: Path, fault: OSError) -> OutputError:
+def unwritable(folder: Path, fault: OSError) -> OutputError:
+    """The error of an output folder that cannot be written, before anything was started there."""
     return OutputError(f"{folder}: cannot be written ({fault.strerror}); give another with runner.outputs=DIR")
 
 

@@ -63,7 +63,7 @@ def _compare(scores: Scores) -> dict[str, dict[str, Delta]]:
                 delta = comparison.compare(measure, reference, candidate, clusters, seed)
             if metric.clocked or metric.timed:
                 taken_in = set[str]().union(*(scores.arms[side].sessions for side in sides))
-                delta = replace(delta, n_sessions=max(1, len(taken_in)))
+                delta = replace(delta, n_sessions=len(taken_in) or None)
             family[name, figure] = (comparison, delta)
     concluded: dict[str, dict[str, Delta]] = {name: {} for name in plan.comparisons}
     for (name, figure), delta in conclude(family).items():

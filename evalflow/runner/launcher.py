@@ -11,13 +11,14 @@ from hydra._internal.callbacks import Callbacks
 from hydra._internal.hydra import Hydra
 from hydra._internal.utils import create_config_search_path
 from hydra.core.global_hydra import GlobalHydra
+from hydra.core.override_parser.types import Override
 from hydra.core.plugins import Plugins
 from hydra.types import HydraContext, RunMode
 from omegaconf import DictConfig
 
 from evalflow.runner.build import Faults
 from evalflow.runner.experiments import shipped_folder
-from evalflow.runner.overrides import is_hydra, parse
+from evalflow.runner.overrides import is_hydra, parse, text_of
 
 NUMBER = "evalflow_job"
 """The key that tells a job its number; everything else it composes by itself."""
@@ -39,14 +40,14 @@ def launch(
     Raises:
         Exception: whatever the launcher raises.
     """
-    asked = [text for text in overrides if (one := parse(text, Faults())) is not None and not one.is_sweep_override()]
-    common = [text for text in asked if _is_for_launcher(text)]
+    parsed = [one for text in overrides if (one := parse(text, Faults())) is not None]
+    common = [text_of(one) for one in parsed if not one.is_sweep_override() and _is_for_launcher(one)]
     common += ["hydra/hydra_logging=none", "hydra/job_logging=none", f"hydra.sweep.dir='{scratch}'"]
     search = [f"hydra.searchpath=[{','.join(f'file://{folder.resolve()}' for folder in folders)}]"] if folders else []
     before = GlobalHydra.instance().hydra  # a program of Hydra's own may be calling
     GlobalHydra.instance().clear()
-    hydra = Hydra.create_main_hydra2("evalflow", create_config_search_path(str(shipped_folder().resolve())))
     try:
+        hydra = Hydra.create_main_hydra2("evalflow", create_config_search_path(str(shipped_folder().resolve())))
         config = hydra.compose_config("config", [*search, *common], RunMode.MULTIRUN, with_log_configuration=False)
         context = HydraContext(config_loader=hydra.config_loader, callbacks=Callbacks(config))
         task = _Task(work)
@@ -74,9 +75,6 @@ class _Task:
         self.work(int(config[NUMBER]))
 
 
-def _is_for_launcher(text: str) -> bool:
+def _is_for_launcher(one: Override) -> bool:
     """Whether an override may matter to the launcher: Hydra's own, and the experiment's file that may choose one."""
-    one = parse(text, Faults())
-    if one is None:
-        return False
     return is_hydra(one) or one.key_or_group == "experiment" or one.key_or_group.startswith("runner.")

@@ -10,7 +10,7 @@ from typing import Literal
 from evalflow.runner.lock import is_held
 from evalflow.runner.sweep_record import SWEEPS
 from evalflow.strict_json import misfit
-from evalflow.whole_file import replace_text
+from evalflow.whole_file import as_json, replace_text
 
 MARK = "tracking.json"
 
@@ -33,7 +33,7 @@ def write_mark(folder: Path, mark: Mark) -> None:
     Raises:
         OSError: the folder cannot be written.
     """
-    replace_text(folder / MARK, json.dumps(asdict(mark), ensure_ascii=True) + "\n")
+    replace_text(folder / MARK, as_json(asdict(mark)))
 
 
 def read_mark(folder: Path) -> Mark | None:

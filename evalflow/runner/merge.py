@@ -4,29 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from evalflow.errors import StoredRunError
-from evalflow.record import Item, Probe, Row, digest, fingerprints
+from evalflow.record import Item, Probe, digest, fingerprints
 from evalflow.runner.journal import config_digest, write_run
 from evalflow.runner.stored_config import as_stored, from_yaml
 from evalflow.runner.stored_run import StoredRun
-from evalflow.runner.trace import ArmTrace, Traces
+from evalflow.runner.trace import ArmTrace
 
 JUDGED_BY = ("metrics", "comparisons", "gates", "limits")
 """The parts of a config that the whole is scored and judged by; where its shards were kept or logged is their own."""
-
-
-@dataclass(frozen=True)
-class Content:
-    """The records of all shards."""
-
-    items: tuple[Item, ...]
-    rows: tuple[Row, ...]
-    probes: tuple[Probe, ...]
-    traces: Traces
 
 
 def merge(shards: Sequence[StoredRun], outputs: Path) -> Path:
@@ -44,15 +33,12 @@ def merge(shards: Sequence[StoredRun], outputs: Path) -> Path:
     if configs[0].get("limit") is not None:
         raise StoredRunError(f"{ordered[0].folder}: limit was set, so its shards are no whole; run them without it")
     unsharded = ordered[0].state["shard"]["unsharded"]
-    content = Content(
-        items=_dealt_back([run.items for run in ordered]),
-        rows=tuple(row for run in ordered for row in run.rows),
-        probes=_probes(ordered),
-        traces=_traces(ordered),
-    )
-    if fingerprints(content.items) != unsharded:
+    items = _dealt_back([run.items for run in ordered])
+    if fingerprints(items) != unsharded:
         raise StoredRunError(f"{ordered[0].folder}: the shards together are not the items of the run; restore them")
-    return write_run(outputs, configs[0], content, _state(ordered, configs[0], unsharded))
+    rows = [row for run in ordered for row in run.rows]
+    state = _state(ordered, configs[0], unsharded)
+    return write_run(outputs, configs[0], items, rows, _probes(ordered), _traces(ordered), state)
 
 
 def _ordered(shards: Sequence[StoredRun]) -> list[StoredRun]:
@@ -119,7 +105,7 @@ def _state(runs: Sequence[StoredRun], config: Mapping[str, Any], unsharded: Mapp
     first = runs[0].state
     conditions = {**first["conditions"], "dataset": dict(unsharded)}
     own = config_digest(as_stored(config))
-    part = ", ".join(reason for reason in str(first["part"]).split(", ") if not reason.startswith("shard "))
+    part = str(first["part"]).removesuffix(f"shard {first['shard']['index']} of {first['shard']['of']}").rstrip(", ")
     return {
         **first,
         "conditions": conditions,

@@ -123,8 +123,8 @@ def _unfinished(plan: Plan, sweep_id: str | None) -> Iterator[Path]:
     for folder, state in _of_same_rows(plan):
         if state["sweep_id"] != sweep_id or (sweep_id is None and is_held(folder)):
             continue
-        reported = answer_of(folder, state)[0] is not None
-        if state["state"] == "finished" and reported and not was_cut_off(folder):
+        reported = state["state"] == "finished" and answer_of(folder, state)[0] is not None
+        if reported and not was_cut_off(folder):
             continue
         found.append((state["sessions"][-1]["config_digest"] != own, folder))
     yield from (folder for other, folder in sorted(found, key=lambda pair: pair[0]) if not (sweep_id and other))

@@ -251,7 +251,7 @@ def _figures(
         n_error=sum(unit.failed for unit in units),
         reason="not read yet",
         metric_version=metric.version,
-        n_sessions=_n_sessions(units) if metric.clocked or metric.timed else 1,
+        n_sessions=_n_sessions(units) if metric.clocked or metric.timed else None,
     )
     base = metric.figure or f"quality/{key}"
     reason = _why_undefined(metric, arm, shape, where)
@@ -262,9 +262,9 @@ def _figures(
     return found
 
 
-def _n_sessions(units: Sequence[Unit]) -> int:
-    """Sessions that what was scored was taken in, at least one."""
-    return max(1, len({session for unit in units if unit.stats is not None for session in unit.sessions}))
+def _n_sessions(units: Sequence[Unit]) -> int | None:
+    """Sessions that what was scored was taken in; None where nothing was."""
+    return len({session for unit in units if unit.stats is not None for session in unit.sessions}) or None
 
 
 def _why_undefined(metric: Metric, arm: ArmScores, shape: Figure, where: Mapping[str, object]) -> str | None:

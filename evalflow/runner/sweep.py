@@ -28,13 +28,17 @@ WHOLE = ("hydra", "runner", "tracking")
 
 @dataclass(frozen=True)
 class Sweep:
-    """Every job's overrides, the swept keys with their values, and the config nodes that hold for all jobs."""
+    """Every job's overrides, the swept keys with their values, and the config nodes that hold for all jobs.
+
+    `fresh` says that a new sweep was asked for, whatever lies unfinished.
+    """
 
     overrides: tuple[str, ...]
     jobs: tuple[tuple[str, ...], ...]
     axes: Mapping[str, tuple[str, ...]]
     swept: tuple[Mapping[str, str], ...]
     whole: Mapping[str, Any]
+    fresh: bool
 
     def told(self) -> dict[str, Any]:
         """What is kept of it."""
@@ -53,11 +57,6 @@ class Sweep:
     def launched(self) -> bool:
         """Whether another launcher than Hydra's basic one was asked for: jobs may run at the same time."""
         return bool(self.whole["hydra"]["launcher"]["_target_"] != BASIC)
-
-    @property
-    def fresh(self) -> bool:
-        """Whether a new sweep was asked for, whatever lies unfinished."""
-        return f"resume={NEW}" in self.overrides
 
 
 def expand_sweep(overrides: Sequence[str], folders: Sequence[Path] = ()) -> Sweep:
@@ -85,11 +84,6 @@ def expand_sweep(overrides: Sequence[str], folders: Sequence[Path] = ()) -> Swee
     choices = [_values(one, tree, faults) if one.is_sweep_override() else [text_of(one)] for one in given]
     if faults.found:
         raise ConfigError(faults.found)
-    for one, chosen in zip(given, choices, strict=True):
-        if not chosen:
-            faults.add(text_of(one), "it gives no value", "give at least one")
-    if faults.found:
-        raise ConfigError(faults.found)
     axes = {
         _name(one): tuple(dict.fromkeys(_value(text) for text in chosen))
         for one, chosen in zip(given, choices, strict=True)
@@ -98,7 +92,8 @@ def expand_sweep(overrides: Sequence[str], folders: Sequence[Path] = ()) -> Swee
     jobs = tuple(itertools.product(*choices))
     places = {place: _name(one) for place, one in enumerate(given) if one.is_sweep_override()}
     swept = tuple({name: _value(job[place]) for place, name in places.items()} for job in jobs)
-    return Sweep(tuple(overrides), jobs, axes, swept, whole)
+    fresh = any(one.key_or_group == "resume" for one in given)  # with the one value that was let through
+    return Sweep(tuple(overrides), jobs, axes, swept, whole, fresh)
 
 
 def _parsed(texts: Sequence[str], faults: Faults) -> list[Override]:
@@ -128,15 +123,16 @@ def _is_option(one: Override, tree: ConfigTree) -> bool:
 
 def _values(one: Override, tree: ConfigTree, faults: Faults) -> list[str]:
     value = one.value()
-    texts = []
-    if isinstance(value, Glob):
-        texts = list(value.filter(sorted(tree.options.get(one.key_or_group, ()))))
-    else:
-        try:
+    try:
+        if isinstance(value, Glob):
+            texts = list(value.filter(sorted(tree.options.get(one.key_or_group, ()))))
+        else:
             texts = list(one.sweep_string_iterator())
-        except HydraException:
-            faults.add(text_of(one), "its values cannot be listed", "give them, as a,b or range(0,3)")
-            return ["none"]
+        if not texts:
+            faults.add(text_of(one), "it gives no value", "give at least one")
+    except HydraException:
+        texts = []
+        faults.add(text_of(one), "its values cannot be listed", "give them, as a,b or range(0,3)")
     return [f"{one.get_key_element()}={text}" for text in texts]
 
 

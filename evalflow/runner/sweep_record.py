@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -12,12 +11,12 @@ from typing import Any, Literal
 
 from filelock import BaseFileLock
 
-from evalflow.errors import BusyError, OutputError, OutputLostError
+from evalflow.errors import BusyError, OutputLostError
 from evalflow.record import SCHEMA_VERSION, digest
-from evalflow.runner.journal import now_iso
+from evalflow.runner.journal import now_iso, unwritable
 from evalflow.runner.lock import hold
 from evalflow.strict_json import misfit, parse_json
-from evalflow.whole_file import replace_text
+from evalflow.whole_file import as_json, replace_text
 
 SWEEPS = ".sweeps"
 """The folder under the outputs; no experiment may begin with a dot."""
@@ -82,8 +81,12 @@ class SweepFolder:
         return self._stop.exists()
 
     def stop(self) -> None:
-        """Let no further job begin."""
-        self._stop.touch()
+        """Let no further job begin.
+
+        Raises:
+            OutputLostError: the folder cannot be written.
+        """
+        self.write_text(self._stop.name, "")
 
     def write(self, record: JobRecord) -> None:
         """Keep how far a job came.
@@ -91,8 +94,8 @@ class SweepFolder:
         Raises:
             OutputLostError: it cannot be written.
         """
-        if self.state().get("start") == self.start:
-            self.write_text(f"jobs/{record.job}.json", json.dumps(asdict(record), ensure_ascii=True) + "\n")
+        if self._begun()["start"] == self.start:
+            self.write_text(f"jobs/{record.job}.json", as_json(asdict(record)))
 
     def read(self, job: int) -> JobRecord | None:
         """How far a job came; None where it never began."""
@@ -114,6 +117,22 @@ class SweepFolder:
             said = f"{self.folder}: cannot be written any more ({fault.strerror})"
             raise OutputLostError(f"{said}; make room and start the sweep again") from None
 
+    @property
+    def started(self) -> str:
+        """When the sweep first began.
+
+        Raises:
+            OutputLostError: sweep.json cannot be read any more.
+        """
+        return str(self._begun()["started"])
+
+    def _begun(self) -> dict[str, Any]:
+        """The content of sweep.json, which is there since the sweep was opened."""
+        state = self.state()
+        if not {"start", "started"} <= set(state):
+            raise OutputLostError(f"{self.folder / 'sweep.json'}: it cannot be read any more; restore it")
+        return state
+
     def state(self) -> dict[str, Any]:
         """The content of sweep.json; empty where it cannot be read."""
         try:
@@ -129,7 +148,7 @@ class SweepFolder:
             OutputLostError: it cannot be written.
         """
         ended = {"state": "finished" if whole else "interrupted", "finished": now_iso()}
-        self.write_text("sweep.json", _json({**self.state(), **ended}))
+        self.write_text("sweep.json", as_json({**self._begun(), **ended}))
 
 
 def open_sweep(
@@ -150,9 +169,9 @@ def open_sweep(
         found = SweepFolder(folder, uuid.uuid4().hex[:8])
         begun = {"schema_version": SCHEMA_VERSION, "sweep_id": folder.name, "key": key, **told, "started": now_iso()}
         running = {"start": found.start, "state": "running", "finished": None}
-        found.write_text("sweep.json", _json({**begun, **found.state(), **running}))
+        found.write_text("sweep.json", as_json({**begun, **found.state(), **running}))
     except OSError as fault:
-        raise _unwritable(parent, fault) from None
+        raise unwritable(parent, fault) from None
     return found, lock
 
 
@@ -182,11 +201,3 @@ def _new(parent: Path, key: str) -> tuple[Path, BaseFileLock]:
     lock = hold(folder)
     (folder / "jobs").mkdir()
     return folder, lock
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, indent=2, ensure_ascii=True, allow_nan=False) + "\n"
-
-
-def _unwritable(folder: Path, fault: OSError) -> OutputError:
-    return OutputError(f"{folder}: cannot be written ({fault.strerror}); give another with runner.outputs=DIR")

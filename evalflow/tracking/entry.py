@@ -190,7 +190,7 @@ def numbers(figures: Mapping[str, Mapping[str, Any]]) -> tuple[dict[str, float],
     undefined: dict[str, str] = {}
     over_sessions: dict[str, str] = {}
     for name, figure in figures.items():
-        value, sessions = figure["value"], figure.get("n_sessions", 1)
+        value, sessions = figure["value"], figure.get("n_sessions") or 1
         if value is None or not math.isfinite(value):
             undefined[f"evalflow.undefined.{name}"] = figure.get("reason") or f"the value is {value}"
         elif sessions > 1:
@@ -224,7 +224,7 @@ def _deltas(comparisons: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> dict[
     for name, figures in comparisons.items():
         for figure, key in delta_names(name, figures).items():
             delta = figures[figure]
-            taken = {"reason": delta.get("reason"), "n_sessions": delta.get("n_sessions", 1)}
+            taken = {"reason": delta.get("reason"), "n_sessions": delta.get("n_sessions")}
             named[key] = {"value": delta["delta"], **taken}
     return named
 

@@ -156,7 +156,7 @@ def _figure(figure: Mapping[str, Any] | None) -> str:
 
 
 def _over_sessions(of: Mapping[str, Any]) -> str:
-    sessions = of.get("n_sessions", 1)
+    sessions = of.get("n_sessions") or 1
     return f"over {sessions} sessions" if sessions > 1 else ""
 
 

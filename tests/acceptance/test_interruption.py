@@ -314,3 +314,31 @@ def test_a_renamed_run_is_not_gone_on_with(cli: Cli, home: Path, experiment: Exp
     folder.rename(folder.with_name("20250101-000000-aaaaaa"))
     ran = cli(*words, "model.delay_s=0")
     assert (ran.code, "resuming" in ran.out, len(runs(home))) == (0, False, 2)
+
+
+def test_a_termination_signal_does_not_wait_for_a_model_to_let_go(
+    home: Path, experiment: Experiment, start: Any
+) -> None:
+    """Its close would hang for ten minutes: it is given a few seconds."""
+    model = {"_target_": "tests.stand_ins.Stuck", "where": "close and thread", "of": "q03"}
+    running = start(*experiment(ITEMS, model=model, gates=GATES)).until_rows(3)
+    began = time.monotonic()
+    code, out, _ = running.send(signal.SIGTERM).end()
+    assert time.monotonic() - began < 40
+    assert (code, rows(home)) == (130, 3)
+    assert "arm one did not finish: it has 3 of 24 rows" in out
+
+
+def test_a_session_cut_off_before_its_first_look_has_no_lag(home: Path, experiment: Experiment, start: Any) -> None:
+    """Nobody knows whether its driver was late, so that no time of it is read, whatever a gate allows."""
+    exact = {"_target_": "evalflow.metric.exact_match.ExactMatch"}
+    metrics = {"exact": exact, "e2e": {"_target_": "evalflow.metric.latency.E2e"}}
+    gates = {"fast": {"figure": "lat/e2e_s/p50", "ceiling": 60, "allow_sessions": True}}
+    model = {"_target_": "tests.stand_ins.Stuck", "where": "thread", "of": "q03"}
+    words = experiment(ITEMS, model=model, metrics=metrics, gates=gates)
+    start(*words).until_rows(3).send(signal.SIGKILL).end()
+    (folder,) = runs(home)
+    (account,) = read(folder / "arms.json")["one"]
+    assert (account["driver"]["loop_lag_p99_s"], account["driver"]["saturated"]) == (None, None)
+    _, out, _ = start(*words, "model.where=answer", "model.of=nothing").end()
+    assert read(folder / "report.json")["gates"]["fast"]["reason"] == "the driver's own lag is not known", out

@@ -380,14 +380,17 @@ def test_a_run_that_is_stopped_keeps_its_rows_and_is_gone_on_with(
     ran = cli(*words)  # how long an answer takes is not in the resume key
     assert ran.out.splitlines()[0] == f"resuming run {folder.name}: 2 of 6 rows are there"
     assert ran.folder == folder
-    ended(ran, "pass", 0)
+    # a session that was cut off before its driver was looked at: whether it was late, nobody knows
+    known = signals == ["SIGTERM"]
+    ended(ran, *(("pass", 0) if known else ("unreadable", 2)))
     assert [row["item_id"] for row in ran.rows] == list("abcdef")
     asked = [json.loads(line)[0] for line in (home / "calls").read_text(encoding="utf-8").splitlines()]
     assert sorted(asked) == ["a", "b", "c", *"cdef"]  # c was in flight
-    assert outcomes(ran) == {"floor": "pass", "fast": "unreadable", "any": "pass"}
-    assert ran.report["gates"]["fast"]["reason"] == "taken in 2 sessions (allow_sessions reads it)"
+    assert outcomes(ran) == {"floor": "pass", "fast": "unreadable", "any": "pass" if known else "unreadable"}
+    over = "taken in 2 sessions (allow_sessions reads it)"
+    assert ran.report["gates"]["fast"]["reason"] == (over if known else "the driver's own lag is not known")
     assert figure(ran, "lat/e2e_s/p50")["n_sessions"] == 2
-    assert figure(ran, "quality/exact")["n_sessions"] == 1
+    assert figure(ran, "quality/exact")["n_sessions"] is None
     assert "note: its rows come from 2 sessions: times over more than one are marked" in ran.out
     assert cli(*words).folder != folder  # a finished run is never taken for a new one
 

@@ -245,3 +245,31 @@ def test_what_an_earlier_start_still_does_is_not_this_ones(home: Path) -> None:
     new.write(JobRecord(0, "ended", new.start, "now", exit_code=0))
     assert new.read(0) == JobRecord(0, "ended", new.start, "now", exit_code=0)
     lock.release()
+
+
+def test_a_sweep_whose_process_was_killed_leaves_nothing_at_work(home: Path, experiment: Experiment) -> None:
+    """joblib's processes outlive their sweep: they end by themselves, and the next start, at once, waits for their runs
+    and goes on in them. No job has two runs, and no more is asked again than was in flight."""
+    model = {**MODEL, "delay_s": 0.5}
+    launcher = ["hydra/launcher=joblib", "hydra.launcher.n_jobs=2"]
+    words = ["-m", *experiment(ITEMS, model=model, gates=GATES), "seed=0,1,2", *launcher]
+    process = start(home, words)
+    deadline = time.monotonic() + 90
+    while calls(home) < 4 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    os.kill(process.pid, signal.SIGKILL)
+    again = start(home, words)
+    out, err = again.communicate(timeout=180)
+    process.communicate(timeout=30)  # its pipes are closed once its last process is gone
+    assert again.returncode == 0, out + err
+    assert [job["verdict"] for job in sweep(home)["jobs"]] == ["pass"] * 3
+    assert len(runs(home)) == len(list(home.glob("outputs/case/2*"))) == 3
+    assert 3 * len(ITEMS) <= calls(home) <= 3 * len(ITEMS) + 2
+
+
+def test_a_sweep_that_cannot_keep_its_records_is_no_pass(home: Path, experiment: Experiment, cli: Cli) -> None:
+    """Its own record went away while a job ran: exit code 3, and a line that says so."""
+    model = {"_target_": "tests.stand_ins.Removing", "pattern": "outputs/.sweeps/*/sweep.json"}
+    ran = cli("-m", *experiment(ITEMS, model=model, gates=GATES), "seed=0,1")
+    assert ran.code == 3
+    assert "sweep.json: it cannot be read any more" in ran.err

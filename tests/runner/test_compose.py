@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from evalflow.errors import StoredRunError
+from evalflow.errors import Fault, StoredRunError
 from evalflow.runner.build import Faults
 from evalflow.runner.compose import Composed, compose_config
 from evalflow.runner.experiments import experiments, shipped_folder
@@ -114,3 +115,16 @@ def test_experiments_are_listed_with_their_first_comment(tmp_path: Path) -> None
     (tmp_path / "experiment/b.yaml").write_text("# @package _global_\n# Says b.\n# More.\nname: b\n", encoding="utf-8")
     (tmp_path / "experiment/a.yaml").write_text("# @package _global_\nname: a\n", encoding="utf-8")
     assert experiments([tmp_path]) == [("a", ""), ("b", "Says b.")]
+
+
+def test_threads_may_compose_at_once() -> None:
+    """Hydra's state is the process' own; each still gets what it asked for, and no fault."""
+
+    def composed(seed: int) -> tuple[int, list[Fault]]:
+        faults = Faults()
+        whole = compose_config([f"seed={seed}"], (), faults)
+        assert whole is not None, faults.found
+        return whole.config["seed"], faults.found
+
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(composed, range(12))) == [(seed, []) for seed in range(12)]

@@ -16,7 +16,7 @@ from evalflow.record import Item, Probe, Row, RowError, Times, digest, fingerpri
 from evalflow.runner.journal import Journal, check_writable, config_digest, open_run, reopen_run, write_run
 from evalflow.runner.lock import hold, is_held
 from evalflow.runner.stored_config import from_yaml, to_yaml
-from evalflow.runner.stored_run import StoredRun, find_run, load_run, peek, run_folders
+from evalflow.runner.stored_run import find_run, load_run, peek, run_folders
 from evalflow.runner.trace import ArmTrace
 from evalflow.whole_file import replace_text
 
@@ -573,11 +573,12 @@ def test_a_whole_run_is_written_at_once_under_an_id_of_its_own(tmp_path: Path) -
     stored = load_run(old.folder)
     config = {**CONFIG, "seed": 2}
     sessions = [{**one, "config_digest": config_digest(config)} for one in stored.state["sessions"]]
-    content = StoredRun(old.folder, stored.state, ONE, stored.rows, (Probe("one", "m", {"x": 1.0}),), stored.traces)
-    folder = write_run(tmp_path, config, content, {**stored.state, "sessions": sessions})
+    probes = (Probe("one", "m", {"x": 1.0}),)
+    state = {**stored.state, "sessions": sessions}
+    folder = write_run(tmp_path, config, ONE, stored.rows, probes, stored.traces, state)
     copy = load_run(folder)
     assert folder == tmp_path / "case" / copy.run_id
     assert (folder != old.folder, folder.name[-6:], is_held(folder)) == (True, digest(config)[:6], False)
     assert copy.rows == tuple(replace(one, run_id=folder.name) for one in stored.rows)
-    assert (copy.items, copy.probes, copy.traces) == (ONE, content.probes, stored.traces)
+    assert (copy.items, copy.probes, copy.traces) == (ONE, probes, stored.traces)
     assert load_run(old.folder) == stored

@@ -30,6 +30,7 @@ evalflow: declarative experiments for language models
   evalflow track RUN                     log a stored run to MLflow
   evalflow export RUN [--to DIR]         rows, figures, comparisons and gates as CSV
   evalflow clean [--keep N]              say which old runs would be removed; --yes removes them
+  evalflow calibrate                     measure the driver itself on a built-in seat; kept, and shown beside latencies
   evalflow ui [--port N]                 open the MLflow UI on the store under outputs/ (or --uri URI)
 
   arms.long.decoding.temperature=0.7     change one field of one arm
@@ -59,7 +60,7 @@ HYDRA_FLAGS = (
 )
 SWEEP_FLAGS = ("-m", "--multirun")
 THREADS_END_WITHIN_S = 5.0
-COMMANDS = ("list", "score", "merge", "track", "export", "clean", "ui")
+COMMANDS = ("list", "score", "merge", "track", "export", "clean", "calibrate", "ui")
 
 
 Command = Callable[[Sequence[str], Options], int]

@@ -99,7 +99,16 @@ class OutputLostError(OutputError):
 
 
 class ModelError(EvalflowError):
-    """A model could not be started or could not answer."""
+    """A model could not be started or could not answer.
+
+    `kind` is the class of failure that an error row carries (of one without, the error's own name), `attempts` how
+    often it was asked.
+    """
+
+    def __init__(self, message: str, kind: str | None = None, attempts: int = 1) -> None:
+        self.kind = kind
+        self.attempts = attempts
+        super().__init__(message)
 
 
 class MetricError(EvalflowError):

@@ -33,7 +33,8 @@ from evalflow.tracking.finished_sweep import FinishedSweep
 class Done:
     """A run that was scored, judged and reported. `unwritten` is why its report is not on disk.
 
-    `stopped` says that it was asked to stop, be it that all its rows came nevertheless.
+    `stopped` says that it was asked to stop, be it that all its rows came nevertheless; `summary` is how the plan wants
+    to be told.
     """
 
     run: StoredRun
@@ -41,6 +42,7 @@ class Done:
     rows: Sequence[Row]
     unwritten: OutputError | None = None
     stopped: bool = False
+    summary: str = "table"
 
     @property
     def folder(self) -> Path:
@@ -139,7 +141,7 @@ def scored(plan: Plan, run: StoredRun) -> Done:
         write_report(run.folder, report, scores.rows)
     except OutputError as fault:
         unwritten = fault  # the verdict is said first
-    return Done(run, report, scores.rows, unwritten)
+    return Done(run, report, scores.rows, unwritten, summary=plan.summary)
 
 
 def track(tracking: Any, done: Done, outputs: Path) -> Tracked:

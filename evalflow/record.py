@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, is_dataclass
 from typing import Any, Literal
 
-from evalflow.errors import DataError, StoredRunError
+from evalflow.errors import StoredRunError
 from evalflow.strict_json import misfit, parse_json, plain
 
 SCHEMA_VERSION = 1
 
 Status = Literal["ok", "empty", "truncated", "error", "unscored"]
-FinishReason = Literal["stop", "length"]
+FinishReason = Literal["stop", "length", "content_filter", "tool_calls", "other"]
+Cache = Literal["cold", "isolated", "warm"]
 Outcome = Literal["pass", "fail", "unreadable", "skipped"]
 Conclusion = Literal["better", "worse", "not shown", "identical", "undefined"]
 RunVerdict = Literal["pass", "fail", "unreadable", "incomplete"]
@@ -76,7 +76,8 @@ class Decoding:
 class Request:
     """What a model is asked: one prompt, drawn one way, with one sampling seed (31 bits).
 
-    Requests of different `cache_salt` must not share cached prefixes. No part of it may reach the answer.
+    Requests of different `cache_salt` must not share cached prefixes. No part of it may reach the answer. `cache` is
+    the arm's regime: a model that can only switch its cache on and off switches it by that.
     """
 
     item_id: str
@@ -84,6 +85,16 @@ class Request:
     decoding: Decoding
     seed: int
     cache_salt: str = ""
+    cache: Cache = "cold"
+
+
+@dataclass(frozen=True)
+class Token:
+    """One generated token as text, its log-probability (nats), and that of the likeliest token less the second's."""
+
+    text: str
+    logprob: float
+    margin: float | None = None
 
 
 @dataclass(frozen=True)
@@ -102,7 +113,11 @@ class Times:
 
 @dataclass(frozen=True)
 class Completion:
-    """What a model answered. Unknown counts are None, never 0."""
+    """What a model answered. Unknown counts are None, never 0.
+
+    `gaps` (s) lie between the chunks that carried text, and `chunk_tokens` are the tokens in each of those chunks, one
+    more than there are gaps. `reasoning_tokens` are a part of `tokens_out`.
+    """
 
     text: str
     finish_reason: FinishReason | None
@@ -114,6 +129,9 @@ class Completion:
     times: Times = Times()
     gaps: tuple[float, ...] | None = None
     attempts: int = 1
+    chunk_tokens: tuple[int, ...] | None = None
+    reasoning_tokens: int | None = None
+    tokens: tuple[Token, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -129,8 +147,8 @@ class RowError:
 class Row:
     """What one arm produced for one item under one seed: the only raw record.
 
-    `stats` holds each metric's statistics (None: the metric excludes this row) and `detail` its reasons; both are
-    empty until the row is scored.
+    `draft` is what the model wrote and `served` what its reader gets, which scoring decides. `stats` holds each
+    metric's statistics (None: the metric excludes this row) and `detail` its reasons; both are empty until then.
     """
 
     run_id: str
@@ -153,6 +171,9 @@ class Row:
     cached_source: str | None = None
     times: Times = Times()
     gaps: tuple[float, ...] | None = None
+    chunk_tokens: tuple[int, ...] | None = None
+    reasoning_tokens: int | None = None
+    tokens: tuple[Token, ...] | None = None
     seed_sent: int | None = None
     attempts: int = 1
     stats: Mapping[str, tuple[float, ...] | None] = field(default_factory=dict)
@@ -273,7 +294,15 @@ def to_json(record: Any) -> str:
 
     A number that is not finite is refused: undefined is None with a reason, never NaN in a file.
     """
-    return json.dumps(asdict(record), ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    return _LINE.encode(vars(record))
+
+
+def _inside(value: Any) -> Any:
+    """A record inside a record as JSON, or what else is no plain value."""
+    return vars(value) if is_dataclass(value) else plain(value)
+
+
+_LINE = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(",", ":"), default=_inside)
 
 
 def row_from_json(line: str, where: str) -> Row:
@@ -286,13 +315,15 @@ def row_from_json(line: str, where: str) -> Row:
     try:
         error = data.pop("error")
         times = data.pop("times")
-        gaps = data.pop("gaps")
+        gaps, chunk_tokens, tokens = data.pop("gaps"), data.pop("chunk_tokens"), data.pop("tokens")
         stats = {name: None if s is None else tuple(s) for name, s in data.pop("stats").items()}
         row = Row(
             **data,
             error=None if error is None else RowError(**error),
             times=Times(**times),
             gaps=None if gaps is None else tuple(gaps),
+            chunk_tokens=None if chunk_tokens is None else tuple(chunk_tokens),
+            tokens=None if tokens is None else tuple(Token(**token) for token in tokens),
             stats=stats,
         )
         _check(row)
@@ -341,26 +372,6 @@ def check_schema(version: object, where: str) -> None:
             f"{where}: schema version {version!r} is unknown here (this evalflow reads {SCHEMA_VERSION}); "
             "use the evalflow that wrote it"
         )
-
-
-def read_lines(path: Path) -> Iterator[tuple[str, str]]:
-    """`(where, line)` of every non-blank line of a UTF-8 file, `where` being `file:line`.
-
-    Raises:
-        DataError: the file is not there or not UTF-8.
-    """
-    try:
-        handle = path.open("rb")
-    except OSError as fault:
-        raise DataError(f"{path}: cannot be read ({fault.strerror}); give a readable file") from None
-    with handle:
-        for number, raw in enumerate(handle, start=1):
-            try:  # line by line: a decoder of blocks would name the line that the block begins with
-                line = raw.decode("utf-8")
-            except UnicodeDecodeError as fault:
-                raise DataError(f"{path}:{number}: not UTF-8 ({fault.reason}); save the file as UTF-8") from None
-            if line.strip():
-                yield f"{path}:{number}", line
 
 
 def digest(value: Any) -> str:

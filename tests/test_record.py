@@ -23,15 +23,16 @@ from evalflow.record import (
     Row,
     RowError,
     Times,
+    Token,
     check_schema,
     digest,
     fingerprints,
     item_from_json,
     probe_from_json,
-    read_lines,
     row_from_json,
     to_json,
 )
+from evalflow.text_lines import read_lines
 
 HOSTILE = (
     "half pair \ud835 end",
@@ -62,6 +63,9 @@ FULL = Row(
     cached_source="usage",
     times=Times(scheduled=0.1, sent=0.2, end=1 / 3),
     gaps=(0.01, 1e-9),
+    chunk_tokens=(1, 0, 7),
+    reasoning_tokens=0,
+    tokens=(Token("a", -0.5, 1.25), Token("\ud83d", -1e-9)),
     seed_sent=2**31 - 1,
     attempts=2,
     stats={"exact": (1.0,), "none": None},
@@ -74,6 +78,9 @@ def test_a_full_row_comes_back_equal():
     back = row_from_json(to_json(FULL), "rows.jsonl:1")
     assert back == FULL
     assert isinstance(back.gaps, tuple)
+    assert isinstance(back.chunk_tokens, tuple)
+    assert back.tokens is not None and isinstance(back.tokens[1], Token)
+    assert (back.tokens[1].margin, back.reasoning_tokens) == (None, 0)
     assert back.stats["none"] is None
     assert back.cached_tokens == 0
 
@@ -81,7 +88,8 @@ def test_a_full_row_comes_back_equal():
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_any_string_survives_as_one_line_of_utf_8(text: str, tmp_path: Path):
     """Lone surrogates, NUL, emoji and line breaks come back from the file as they were, byte for byte."""
-    row = replace(FULL, draft=text, served=text, item_id=text, detail={text: {text: text}})
+    tokens = (Token(text, -1.0),)
+    row = replace(FULL, draft=text, served=text, item_id=text, detail={text: {text: text}}, tokens=tokens)
     line = to_json(row)
     path = tmp_path / "rows.jsonl"
     path.write_bytes(line.encode("utf-8", "strict") + b"\n")

@@ -84,6 +84,7 @@ def carry(plan: Plan, options: Options, job: SweepJob | None = None) -> Done | N
 def show(done: Done, options: Options, exit_code: int) -> None:
     """Print a report, where it lies, and what kept it from there; of a sweep's job the verdict alone, or nothing."""
     from evalflow.report.console import print_report, print_verdict
+    from evalflow.report.summary import summary_lines
     from evalflow.report.terminal import console, say
 
     def tell() -> None:
@@ -96,6 +97,8 @@ def show(done: Done, options: Options, exit_code: int) -> None:
 
     if options.voice != "none":
         say(tell)
+    if done.summary == "json":
+        say(lambda: print(*summary_lines(done.report), sep="\n"))
     complain(None if done.unwritten is None else str(done.unwritten))
 
 

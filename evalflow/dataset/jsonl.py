@@ -12,7 +12,8 @@ from typing import Any
 
 from evalflow.dataset.template import fill, places
 from evalflow.errors import DataError
-from evalflow.record import Item, digest, read_lines
+from evalflow.record import Item, digest
+from evalflow.text_lines import read_lines
 
 _MAPPED = ("id", "input", "target", "kind", "cluster", "prefix_group")
 

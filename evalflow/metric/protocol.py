@@ -15,7 +15,7 @@ from evalflow.numeric.interval import Interval
 from evalflow.numeric.moments import mean
 from evalflow.record import Item, Row
 
-Grain = Literal["row", "item", "probe"]
+Grain = Literal["row", "item", "pair", "probe"]
 Stack = NDArray[np.float64]
 Clusters = NDArray[np.object_]
 
@@ -34,6 +34,15 @@ class Repeats:
 
     item: Item
     rows: tuple[Row | None, ...]
+
+
+@dataclass(frozen=True)
+class RowPair:
+    """Two arms' rows of one item and seed: the unit of a metric over pairs, which names the `reference` arm."""
+
+    item: Item
+    reference: Row
+    candidate: Row
 
 
 class Reading(Protocol):
@@ -62,7 +71,9 @@ class Metric(ABC):
     version: ClassVar[int] = 1
     """Moves when the same rows would give another number."""
     grain: ClassVar[Grain] = "row"
-    """What `stats` reads: an `Answer`, an item's `Repeats`, or a `Probe`."""
+    """What `stats` reads: an `Answer`, an item's `Repeats`, a `RowPair`, or a `Probe`."""
+    reference: str
+    """For grain `pair`, a setting: the arm that the others are held against."""
     figure: ClassVar[str | None] = None
     """The figure's fixed name; None for a quality metric, which is named `quality/<its key>`."""
     measured_in: ClassVar[str] = ""
@@ -77,6 +88,8 @@ class Metric(ABC):
     """Seeds of one item are averaged before anything else; a percentile is over single requests instead."""
     missing: ClassVar[tuple[float, ...] | None] = None
     """The statistics of a planned row that is not there; None counts it as an error."""
+    paired: ClassVar[bool] = True
+    """Whether an item has a number of its own under it, so that two arms can be compared item by item."""
     probe: ClassVar[str] = ""
     """For grain `probe`: the measurement that it reads."""
 

@@ -12,8 +12,10 @@ from typing import Any
 from evalflow.record import SCHEMA_VERSION, Figure, Row
 from evalflow.runner.instrument import instrument
 from evalflow.runner.judge import Judgement
-from evalflow.runner.score import ArmScores, Scores
+from evalflow.runner.score import Scores
 from evalflow.runner.stored_run import StoredRun
+from evalflow.runner.units import ArmScores
+from evalflow.runner.walk import reachable
 from evalflow.strict_json import plain
 
 
@@ -31,7 +33,7 @@ def build_report(run: StoredRun, scores: Scores, judgement: Judgement) -> dict[s
         "finished": run.state["finished"],
         "sessions": [_session(session, run) for session in run.state["sessions"]],
         "part": plan.selection.part,
-        "instrument": instrument(plan, _taken_in(run)),
+        "instrument": instrument(plan, _taken_in(run), _seats(scores)),
         "dataset": {"name": plan.dataset_name, "n": len(plan.items), **plan.fingerprints},
         "arms": {name: _arm(name, scores) for name in plan.arms},
         "comparisons": {
@@ -41,7 +43,8 @@ def build_report(run: StoredRun, scores: Scores, judgement: Judgement) -> dict[s
         "gates": {name: asdict(gate) for name, gate in judgement.gates.items()},
         "coverage": _coverage(scores),
         "driver": {name: _driver(arm) for name, arm in scores.arms.items()},
-        "notes": [*plan.notes, *_notes(run)],
+        "calibration": run.state["calibration"],
+        "notes": [*plan.notes, *_notes(run), *_limits_of(scores)],
         "limits": list(plan.limits),
     }
     # tuples become lists here, so that what is validated and logged is what is written
@@ -78,6 +81,25 @@ def _notes(run: StoredRun) -> list[str]:
     return notes
 
 
+def _seats(scores: Scores) -> dict[str, Any]:
+    """What each arm's model found out about itself before it answered: a part of the instrument."""
+    facts = {name: arm.trace.facts for name, arm in scores.arms.items() if arm.trace is not None}
+    return {name: told["seat"] for name, told in facts.items() if "seat" in told}
+
+
+def _limits_of(scores: Scores) -> list[str]:
+    """Arms that could not be all that was asked of them."""
+    told = []
+    for name, arm in scores.arms.items():
+        asked, most = arm.planned.arm.concurrency, reachable(arm.planned, arm.items)
+        if most is not None and most < asked:
+            whose = "its largest group has" if arm.planned.arm.cache == "warm" else "there are"
+            told.append(f"arm {name} asks {asked} at a time, and can have {most} in flight: {whose} {most} items")
+        if arm.cache_claim.outcome == "broken":
+            told.append(f"arm {name} was not what it claims: {arm.cache_claim.why}")
+    return told
+
+
 def to_text(report: Mapping[str, Any]) -> str:
     """The report as it is stored."""
     return json.dumps(report, indent=1, ensure_ascii=True, allow_nan=False) + "\n"
@@ -106,12 +128,24 @@ def _arm(name: str, scores: Scores) -> dict[str, Any]:
         "order": arm.trace.order if arm.trace else None,
         "unavailable": arm.unavailable,
         "errors": errors_of(arm),
-        "claims": {"cache": "cannot_say"},
+        "concurrency": _concurrency(arm),
+        "claims": {"cache": arm.cache_claim.outcome, "cache_why": arm.cache_claim.why},
         "figures": _plain(scores.figures(name)),
         "breakdown": {f"kind={kind}": _of_rows(scores, name, kind) for kind in kinds},
         "by_seed": {str(seed): _plain(scores.figures(name, seeds=(seed,))) for seed in seeds},
         "driver": _driver(arm),
         "facts": dict(arm.trace.facts) if arm.trace else {},
+    }
+
+
+def _concurrency(arm: ArmScores) -> dict[str, float | None]:
+    """Requests at a time: asked for, within reach of the walk, and really in flight."""
+    driver = arm.trace.driver if arm.trace else {}
+    return {
+        "asked": None if arm.planned.arm.rate is not None else arm.planned.arm.concurrency,
+        "reachable": reachable(arm.planned, arm.items),
+        "in_flight_mean": driver.get("in_flight_mean"),
+        "in_flight_max": driver.get("in_flight_max"),
     }
 
 

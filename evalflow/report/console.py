@@ -11,6 +11,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from evalflow.report.seat_lines import seat_lines
+
 STYLE = {"pass": "green", "fail": "bold red", "unreadable": "yellow", "skipped": "dim", "incomplete": "bold red"}
 # control characters drive a terminal, direction marks reorder a line, and a lone surrogate cannot be printed at all
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -36,6 +38,7 @@ def print_report(report: Mapping[str, Any], console: Console, exit_code: int | N
     console.print(Text(f"{report['experiment']} · {dataset} · run {report['run_id']}", style="bold"))
     console.print(_arms(report))
     _block(console, None, [*_troubles(report), *(f"note: {note}" for note in report["notes"])])
+    _block(console, "Arms", seat_lines(report))
     words = [f"{name}: {d['words']}" for name, figures in report["comparisons"].items() for d in figures.values()]
     _block(console, "Comparisons", words)
     console.print(_gates(report))

@@ -18,6 +18,7 @@ ROW_KEYS = (*ITEM_KEYS, "status", "finish_reason")
 """What a gate's `where` may name."""
 CONDITIONS: Mapping[str, tuple[Any, ...]] = {
     "concurrency": (1,),
+    "rate": (1.0,),
     "cache": ("cold", "isolated", "warm"),
     "greedy": (True, False),
 }
@@ -40,6 +41,9 @@ def check(parts: Parts, selection: Selection | None, faults: Faults) -> None:
         of = getattr(metric, "of", None)
         if metric.grain == "item" and of is not None and of not in parts.named["metrics"]:
             faults.add(f"metrics.{key}.of", f"there is no metric {of}", nearest(str(of), parts.named["metrics"]))
+        if metric.grain == "pair" and metric.reference not in parts.named["arms"]:
+            said = f"there is no arm {metric.reference}"
+            faults.add(f"metrics.{key}.reference", said, nearest(metric.reference, parts.named["arms"]))
         untargeted = [item.id for item in (selection.items if selection else ()) if item.target is None]
         if metric.needs_target and untargeted:
             said = f"{len(untargeted)} items have no target, {untargeted[0]!r} first"
@@ -83,6 +87,8 @@ def _check_comparison(
             _unproduced(f"{where}.figures", figure, parts, figures, faults)
         elif metrics[figures[figure][0]].grain != "row":
             faults.add(f"{where}.figures", f"{figure} is not per item, so it cannot be paired", "name another figure")
+        elif not metrics[figures[figure][0]].paired:
+            faults.add(f"{where}.figures", f"{figure} is of a whole arm, so it cannot be paired", "name another figure")
 
 
 def _check_gate(
@@ -146,7 +152,7 @@ def _range(gate: Gate, metric: Metric) -> tuple[float, float] | None:
         if gate.count:
             return (0.0, highest)
         return (0.0, 1.0) if gate.comparison is None else (-1.0, 1.0)
-    never_negative = metric.measured_in in ("s", "bytes", "tokens/s") and gate.comparison is None
+    never_negative = metric.measured_in in ("s", "bytes", "tokens/s", "requests/s") and gate.comparison is None
     return (0.0, highest) if never_negative else None
 
 

@@ -20,6 +20,7 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from evalflow.dataset.shipped import resolved
 from evalflow.runner.build import MISSING, Faults, nearest
 from evalflow.runner.config_tree import ConfigTree
 from evalflow.runner.experiments import shipped_folder
@@ -78,7 +79,7 @@ def _bank(path: str, *, _root_: DictConfig) -> Any:
     file = OmegaConf.select(_root_, "dataset.bank")
     if file is None:
         raise ValueError("the dataset has no bank; compose one that has")
-    value = json.loads(Path(str(file)).read_text(encoding="utf-8"))
+    value = json.loads(resolved(str(file)).read_text(encoding="utf-8"))
     for key in path.split("."):
         if not isinstance(value, dict) or key not in value:
             raise ValueError(f"{file} has no {path}; name a value that it holds")

@@ -7,21 +7,27 @@ import itertools
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol
 
 from evalflow.errors import ModelError
 from evalflow.model.protocol import Model
-from evalflow.record import Completion, Probe, Request, Row, RowError, Status, Times, to_json
+from evalflow.record import Probe, Request, Row, to_json
+from evalflow.runner.answer import Asked, ask, foreign, said
+from evalflow.runner.arrivals import arrivals
 from evalflow.runner.journal import Journal, now_iso
 from evalflow.runner.parts import PlannedArm
 from evalflow.runner.plan import Plan
+from evalflow.runner.spending import Spending
 from evalflow.runner.stop import GRACE_S, OverTimeError, Stop, Stopped, bounded
 from evalflow.runner.trace import ArmTrace, Traces
 from evalflow.runner.walk import Step, walk
 from evalflow.runner.watch import Watch
 from evalflow.strict_json import misfit
+
+LOOK_S = 0.5
+"""How often an open loop that waits for its next request looks whether it shall stop (s)."""
 
 
 class Progress(Protocol):
@@ -58,8 +64,10 @@ class Before:
 async def execute(plan: Plan, journal: Journal, before: Before, stop: Stop, progress: Progress) -> bool:
     """Run what is missing of the arms, one arm after another in the plan's order; all that they give is in the journal.
 
-    It ends early where it is asked to stop, with every row so far and how far the arm came. Whether it went through.
+    It ends early where it is asked to stop, with every row so far and how far the arm came, and where its budget is
+    spent. Whether it came to an end by itself.
     """
+    spending = Spending(plan.runner.budget)
     n_rows = {name: len(planned.arm.seeds) * len(plan.items) for name, planned in plan.arms.items()}
     left = {name: arm for name, arm in plan.arms.items() if not before.is_done(arm, n_rows[name])}
     probes = [probe for probe in before.probes if probe.arm not in left]
@@ -70,7 +78,10 @@ async def execute(plan: Plan, journal: Journal, before: Before, stop: Stop, prog
             continue
         progress.arm(planned.name, n_rows[planned.name], len(before.answered.get(planned.name, ())))
         trace = ArmTrace(journal.session, order, now_iso(), planned.arm.concurrency)
-        arm = _Arm(planned, plan, journal, stop, progress, partial(_note, journal, traces))
+        if spending.over:
+            _note(journal, traces, planned.name, replace(trace, cut_short=spending.over))
+            continue
+        arm = _Arm(planned, plan, journal, stop, progress, spending, partial(_note, journal, traces))
         try:
             measured, trace = await arm.run(trace, before.answered.get(planned.name, frozenset()))
             probes += measured
@@ -85,7 +96,7 @@ async def execute(plan: Plan, journal: Journal, before: Before, stop: Stop, prog
             _note(journal, traces, planned.name, replace(trace, facts={**trace.facts, **closing}))
         if trace.ended:
             through.add(planned.name)
-    return through == set(plan.arms)
+    return through == set(plan.arms) or (spending.over is not None and not stop.asked)
 
 
 def _note(journal: Journal, traces: dict[str, tuple[ArmTrace, ...]], name: str, trace: ArmTrace) -> None:
@@ -104,6 +115,7 @@ class _Arm:
     journal: Journal
     stop: Stop
     progress: Progress
+    spending: Spending
     note: Callable[[str, ArmTrace], None]
 
     async def run(self, trace: ArmTrace, answered: frozenset[tuple[int, str]]) -> tuple[list[Probe], ArmTrace]:
@@ -117,19 +129,38 @@ class _Arm:
         measured = await self.stop.unless_asked(self._measure())
         driver, n_answered = await self._answer(trace, answered)
         whole = len(answered) + n_answered == len(self.planned.arm.seeds) * len(self.plan.items)
-        ended = now_iso() if whole else None
-        return measured, replace(trace, driver=driver, facts=_facts(self.planned.model), ended=ended)
+        facts = {**_facts(self.planned.model), **await self._settle()}
+        ended, cut_short = (now_iso(), None) if whole else (None, self.spending.over)
+        return measured, replace(trace, driver=driver, facts=facts, ended=ended, cut_short=cut_short)
 
     async def _start(self) -> None:
         limit = self.plan.runner.start_timeout_s
         try:
-            await bounded(self.planned.model.start(), limit)
+            await bounded(self._begin(), limit)
         except OverTimeError:
             raise ModelError(f"it did not start within {limit:g} s (runner.start_timeout_s)") from None
         except BaseException as fault:
-            if not _foreign(fault):
+            if not foreign(fault):
                 raise
-            raise ModelError(_said(fault)) from fault
+            raise ModelError(said(fault)) from fault
+
+    async def _begin(self) -> None:
+        planned = self.planned
+        await planned.model.start()
+        await planned.model.prove(planned.decoding, planned.arm.cache)
+
+    async def _settle(self) -> dict[str, Any]:
+        """Let the model look at itself once more; that it could not is a fact too, and costs no answer."""
+        limit = GRACE_S if self.stop.asked else self.plan.runner.timeout_s
+        try:
+            await bounded(self.planned.model.settle(), limit)
+        except OverTimeError:
+            return {"settle_failed": f"no end within {limit:g} s"}
+        except BaseException as fault:
+            if not foreign(fault):
+                raise
+            return {"settle_failed": said(fault)}
+        return {}
 
     async def _measure(self) -> list[Probe]:
         """The measurements that some metric reads, taken before the arm's answers and apart from them."""
@@ -147,9 +178,9 @@ class _Arm:
             except OverTimeError:
                 raise ModelError(f"measuring {name}: no end within {limit:g} s (runner.start_timeout_s)") from None
             except BaseException as fault:
-                if not _foreign(fault):
+                if not foreign(fault):
                     raise
-                raise ModelError(f"measuring {name}: {_said(fault)}") from fault
+                raise ModelError(f"measuring {name}: {said(fault)}") from fault
             measured += found
         return measured
 
@@ -174,17 +205,19 @@ class _Arm:
             self.progress.row(row)
 
         async with Watch() as watch:
-            asker = _Asker(planned, plan.runner.timeout_s, watch, journal, self.stop, done)
+            asked = Asked(journal.run_id, journal.session, planned.name, plan.runner.timeout_s)
+            asker = _Asker(planned, asked, watch, self.stop, self.spending, done)
             salt = f"{journal.run_id}/{journal.session}"
             for block in walk(planned, plan.items, plan.seed, salt, answered):
                 try:
                     if block.warm is not None and not self.stop.asked:
                         warmed["warm_calls"] += 1
                         warmed["warm_errors"] += not await self.stop.unless_asked(asker.warm(block.warm))
-                    await self.stop.unless_cancelled(asker.block(iter(block.steps)))
+                    work = asker.block if planned.arm.rate is None else partial(asker.stream, plan.seed)
+                    await self.stop.unless_cancelled(work(iter(block.steps)))
                 except Stopped:
                     pass
-                if self.stop.asked:
+                if asker.ended:
                     break
         return seen(at_the_end=True), n_rows
 
@@ -194,9 +227,9 @@ def _facts(model: Model) -> dict[str, Any]:
     try:
         facts: dict[str, Any] = json.loads(json.dumps(dict(model.facts()), allow_nan=False))
     except BaseException as fault:
-        if not _foreign(fault):
+        if not foreign(fault):
             raise
-        return {"facts_failed": _said(fault)}
+        return {"facts_failed": said(fault)}
     return facts
 
 
@@ -206,18 +239,10 @@ async def _close(model: Model, timeout_s: float) -> dict[str, Any]:
     except OverTimeError:
         return {"close_failed": f"no end within {timeout_s:g} s"}
     except BaseException as fault:  # its answers are in the journal
-        if not _foreign(fault):
+        if not foreign(fault):
             raise
-        return {"close_failed": _said(fault)}
+        return {"close_failed": said(fault)}
     return {}
-
-
-def _foreign(fault: BaseException) -> bool:
-    """Whether a model's own code raised it: it may raise anything, and only Ctrl-C and our own cancelling are ours."""
-    if isinstance(fault, asyncio.CancelledError):
-        task = asyncio.current_task()
-        return task is None or not task.cancelling()
-    return not isinstance(fault, KeyboardInterrupt | GeneratorExit)
 
 
 @dataclass(frozen=True)
@@ -225,11 +250,16 @@ class _Asker:
     """Asks one arm's requests and hands on each finished row."""
 
     planned: PlannedArm
-    timeout_s: float
+    asked: Asked
     watch: Watch
-    journal: Journal
     stop: Stop
+    spending: Spending
     done: Callable[[Row], None]
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing new may be asked."""
+        return self.stop.asked or self.spending.over is not None
 
     async def block(self, steps: Iterator[Step]) -> None:
         """Ask the steps, as many at once as the arm's concurrency; no worker begins without a step."""
@@ -240,12 +270,28 @@ class _Asker:
         except BaseExceptionGroup as failed:
             raise failed.exceptions[0] from None  # the others were cancelled by this one
 
+    async def stream(self, root_seed: int, steps: Iterator[Step]) -> None:
+        """Send each step when it is due, whatever is still in flight; its times count from then."""
+        began = time.monotonic()
+        try:
+            async with asyncio.TaskGroup() as group:
+                for after_s, step in arrivals(self.planned, steps, root_seed):
+                    due = began + after_s
+                    while (left_s := due - time.monotonic()) > 0 and not self.ended:
+                        await asyncio.sleep(min(left_s, LOOK_S))
+                    if self.ended:
+                        break
+                    group.create_task(self._one(step, due))
+        except BaseExceptionGroup as failed:
+            raise failed.exceptions[0] from None
+
     async def warm(self, request: Request) -> bool:
         """Warm a group's prefix; whether that worked. It is never fatal: the hit share will tell."""
+        self.spending.warmed()
         try:
-            await bounded(self.planned.model.complete(request), self.timeout_s)
+            await bounded(self.planned.model.warm(request), self.asked.timeout_s)
         except BaseException as fault:  # counted by the caller
-            if not _foreign(fault):
+            if not foreign(fault):
                 raise
             return False
         return True
@@ -253,105 +299,12 @@ class _Asker:
     async def _worker(self, first: Step, steps: Iterator[Step]) -> None:
         """Take the next step until there is none: never more in memory than is in flight."""
         for step in itertools.chain([first], steps):
-            if self.stop.asked:
+            if self.ended:
                 return
-            with self.watch.flight():
-                row = await _ask(step, self.planned, _blank(step, self.planned, self.journal), self.timeout_s)
-            self.done(row)
+            await self._one(step)
 
-
-async def _ask(step: Step, planned: PlannedArm, blank: Row, timeout_s: float) -> Row:
-    sent = time.monotonic()
-    ended: list[float] = []
-
-    async def complete() -> object:
-        try:
-            return await planned.model.complete(step.request)
-        finally:
-            ended.append(time.monotonic())  # here, not when the loop comes round to us again
-
-    try:
-        completion = _checked(await bounded(complete(), timeout_s))
-    except OverTimeError:
-        return _failed(blank, "timeout", f"no answer in {timeout_s:g} s", sent)
-    except BaseException as fault:  # its failure is a row, not the run's end
-        if not _foreign(fault):
-            raise
-        return _failed(blank, type(fault).__name__, _words(fault), sent)
-    return _answered(blank, completion, sent, ended[0])
-
-
-def _checked(completion: object) -> Completion:
-    """Refuse what is no completion, or could not be stored."""
-    if not isinstance(completion, Completion) or not isinstance(completion.text, str):
-        what = type(getattr(completion, "text", completion)).__name__
-        raise ModelError(f"the model returned {what}, not a Completion with a text; mend the model")
-    try:
-        to_json(completion)
-    except (TypeError, ValueError, RecursionError) as fault:
-        raise ModelError(f"the completion cannot be stored ({fault}); mend the model") from None
-    wrong = misfit(completion)
-    if wrong is not None:
-        raise ModelError(f"the completion cannot be stored ({wrong}); mend the model")
-    return completion
-
-
-def _said(fault: BaseException) -> str:
-    return _words(fault) if isinstance(fault, ModelError) else f"{type(fault).__name__}: {_words(fault)}"
-
-
-def _words(fault: BaseException) -> str:
-    try:
-        return str(fault) or "no message"
-    except Exception:  # noqa: BLE001 - an exception is the model's code too
-        return "no message that can be read"
-
-
-def _blank(step: Step, planned: PlannedArm, journal: Journal) -> Row:
-    return Row(
-        run_id=journal.run_id,
-        session=journal.session,
-        arm=planned.name,
-        seed=step.seed,
-        item_id=step.item.id,
-        status="unscored",
-        draft=None,
-        served=None,
-        prefix_group=step.item.prefix_group,
-        cluster=step.item.cluster,
-        kind=step.item.kind,
-        seed_sent=step.request.seed,
-    )
-
-
-def _failed(blank: Row, kind: str, message: str, sent: float) -> Row:
-    times = Times(sent=sent, end=time.monotonic())
-    return replace(blank, status="error", error=RowError(kind, message), times=times)
-
-
-def _answered(blank: Row, completion: Completion, sent: float, end: float) -> Row:
-    status: Status = "ok"
-    if completion.finish_reason == "length":
-        status = "truncated"
-    elif not completion.text.strip():
-        status = "empty"
-    times, gaps, detail = completion.times, completion.gaps, blank.detail
-    if not all(sent <= stamp <= end for stamp in astuple(times) if stamp is not None):
-        times, gaps, detail = Times(), None, {"times": {"dropped": "the model's stamps are of another clock"}}
-    stamped = replace(times, sent=sent, end=end)  # when the driver asked and had its answer, whatever a model says
-    return replace(
-        blank,
-        status=status,
-        draft=completion.text,
-        served=completion.text,
-        finish_reason=completion.finish_reason,
-        tokens_in=completion.tokens_in,
-        tokens_out=completion.tokens_out,
-        tokens_source=completion.tokens_source,
-        cached_tokens=completion.cached_tokens,
-        cached_source=completion.cached_source,
-        times=stamped,
-        gaps=gaps,
-        attempts=completion.attempts,
-        detail=detail,
-    )
+    async def _one(self, step: Step, due: float | None = None) -> None:
+        with self.watch.flight():
+            row, completion = await ask(step, self.planned.model, self.asked, due)
+        self.spending.add(row, self.planned.model, completion)
+        self.done(row)

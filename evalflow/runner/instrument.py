@@ -13,6 +13,7 @@ from typing import Any
 from evalflow.metric.protocol import Metric
 from evalflow.record import SCHEMA_VERSION, digest
 from evalflow.runner.plan import Plan
+from evalflow.serving.protocol import Serving
 from evalflow.version import __version__
 
 PACKAGES = ("numpy", "scipy", "torch", "hydra-core", "mlflow")
@@ -32,8 +33,8 @@ def environment() -> dict[str, Any]:
     }
 
 
-def instrument(plan: Plan, taken: Mapping[str, Any]) -> dict[str, Any]:
-    """The instrument of a run that was taken in the environment `taken`.
+def instrument(plan: Plan, taken: Mapping[str, Any], seats: Mapping[str, Any]) -> dict[str, Any]:
+    """The instrument of a run that was taken in the environment `taken`; `seats` is what was found out about those.
 
     `hash` is over all of it; `quality_hash` over what can move a quality figure, `latency_hash` over what can move a
     time: the machine and the concurrency too.
@@ -43,8 +44,9 @@ def instrument(plan: Plan, taken: Mapping[str, Any]) -> dict[str, Any]:
         "schema_version": SCHEMA_VERSION,
         "content_fp": plan.fingerprints["content_fp"],
         "metrics": {key: _described(metric) for key, metric in plan.metrics.items()},
+        "serving": None if plan.serving is None else _described(plan.serving),
     }
-    latency = {"environment": dict(taken), "conditions": conditions}
+    latency = {"environment": dict(taken), "conditions": conditions, "seats": dict(seats)}
     judging = {
         "comparisons": {name: asdict(part) for name, part in plan.comparisons.items()},
         "gates": {name: asdict(gate) for name, gate in plan.gates.items()},
@@ -59,11 +61,12 @@ def instrument(plan: Plan, taken: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _described(metric: Metric) -> dict[str, Any]:
-    kind = type(metric)
+def _described(part: Metric | Serving) -> dict[str, Any]:
+    kind = type(part)
     # a setting may be any object of the user's; what has no plain form is told by its repr
-    settings = {name: value if _is_plain(value) else repr(value) for name, value in vars(metric).items()}
-    return {"class": f"{kind.__module__}.{kind.__qualname__}", "version": metric.version, "settings": settings}
+    settings = {name: value if _is_plain(value) else repr(value) for name, value in vars(part).items()}
+    version = getattr(part, "version", 1)
+    return {"class": f"{kind.__module__}.{kind.__qualname__}", "version": version, "settings": settings}
 
 
 def _is_plain(value: Any) -> bool:

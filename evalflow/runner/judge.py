@@ -12,7 +12,8 @@ from evalflow.metric.protocol import Metric, Reading
 from evalflow.metric.rate import Rate
 from evalflow.numeric.seed import derive_seed
 from evalflow.record import Delta, GateResult, RunVerdict
-from evalflow.runner.score import Scores, blamed, coerced, number
+from evalflow.runner.score import Scores, blamed, coerced
+from evalflow.runner.units import number
 
 SEVERITY = ("fail", "unreadable", "pass", "skipped")
 """Of one gate over several arms, the first of these decides."""
@@ -52,9 +53,10 @@ def _compare(scores: Scores) -> dict[str, dict[str, Delta]]:
             key, suffix = plan.owner(figure)
             metric = plan.metrics[key]
             sides = (comparison.reference, comparison.candidate)
-            untimed = next((said for side in sides if (said := scores.arms[side].untimed)), None)
-            if metric.timed and untimed:
-                family[name, figure] = (comparison, Delta(None, reason=untimed))
+            faulty = next((said for side in sides if (said := scores.arms[side].faulty)), None)
+            untimed = next((said for side in sides if metric.timed and (said := scores.arms[side].untimed)), None)
+            if why := faulty or untimed:
+                family[name, figure] = (comparison, Delta(None, reason=why))
                 continue
             seed = derive_seed(plan.seed, f"{name}/{figure}", 0)
             with blamed(f"metrics.{key}"):
@@ -147,7 +149,8 @@ def _verdict(scores: Scores, gates: Mapping[str, GateResult]) -> tuple[ExitCode,
             reasons.append(f"arm {name} is unavailable: {arm.unavailable}")
         elif arm.unfinished and not arm.unavailable:
             codes.append(ExitCode.INCOMPLETE)
-            reasons.append(f"arm {name} did not finish: it has {len(arm.rows)} of {arm.n_planned} rows")
+            cut_short = f"; {arm.trace.cut_short}" if arm.trace is not None and arm.trace.cut_short else ""
+            reasons.append(f"arm {name} did not finish: it has {len(arm.rows)} of {arm.n_planned} rows{cut_short}")
         elif not arm.complete and not arm.unavailable:
             codes.append(ExitCode.INCOMPLETE)
             reasons.append(f"arm {name} has {len(arm.rows)} of {arm.n_planned} rows")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 from evalflow.arm import Arm
 from evalflow.comparison import Paired
@@ -16,6 +16,7 @@ from evalflow.model.protocol import Model
 from evalflow.record import Decoding, digest
 from evalflow.runner.build import Builder, Faults
 from evalflow.runner.settings import Runner
+from evalflow.serving.protocol import Serving
 
 PROTOCOLS: Mapping[str, type | tuple[str, ...]] = {
     "arms": Arm,
@@ -25,8 +26,9 @@ PROTOCOLS: Mapping[str, type | tuple[str, ...]] = {
     "decoding": Decoding,
     "runner": Runner,
     "dataset": ("name", "items"),
-    "model": ("identity", "start", "complete", "measure", "facts", "close"),
+    "model": ("identity", "start", "prove", "warm", "complete", "measure", "settle", "facts", "price", "close"),
     "tracking": ("log",),
+    "serving": ("serve",),
 }
 """What each part must be (a class), or must have."""
 BASES = {"model": "evalflow.model.protocol.Model"}
@@ -42,6 +44,8 @@ class Experiment:
     decoding: Any
     runner: Any
     tracking: Any = None
+    serving: Any = None
+    summary: Literal["table", "json"] = "table"
     description: str = ""
     seed: int = 0
     concurrency: int = 1
@@ -88,7 +92,10 @@ class PlannedArm:
             "greedy": self.decoding.greedy,
             "seeds": list(self.arm.seeds),
             "concurrency": self.arm.concurrency,
+            "rate": self.arm.rate,
+            "arrivals": None if self.arm.rate is None else self.arm.arrivals,
             "cache": self.arm.cache,
+            "hits_between": list(self.arm.hits_between),
             "control": self.arm.control,
             "optional": self.arm.optional,
         }
@@ -102,6 +109,7 @@ class Parts:
         self.dataset: Dataset | None = self._one(config, "dataset")
         self.runner: Runner | None = self._one(config, "runner")
         self.tracking = self._one(config, "tracking") if config.get("tracking") is not None else None
+        self.serving: Serving | None = self._one(config, "serving") if config.get("serving") is not None else None
         self.metrics: dict[str, Metric] = self._many(config, "metrics")
         self.comparisons: dict[str, Paired] = self._many(config, "comparisons")
         self.gates: dict[str, Gate] = self._many(config, "gates")

@@ -18,15 +18,17 @@ from evalflow.runner.build import Builder, Faults, nearest
 from evalflow.runner.check import check, owners
 from evalflow.runner.parts import Experiment, Parts, PlannedArm
 from evalflow.runner.settings import Runner
+from evalflow.serving.protocol import Serving
 from evalflow.strict_json import plain
 
 NEW = "new"
 """`resume=new` starts a new run, whatever lies unfinished."""
-ARM_CANNOT_MATTER = ("control", "optional")
+ARM_CANNOT_MATTER = ("control", "optional", "hits_between")
 """Conditions of an arm that no row depends on; of a model that says so (`concurrency_free`), its concurrency too."""
 CANNOT_MATTER = {
-    "root": "name description concurrency where shard limit resume dry_run metrics comparisons gates limits tracking",
-    "runner": "outputs start_timeout_s lag_limit_s progress",
+    "root": "name description concurrency where shard limit resume dry_run summary metrics comparisons gates limits "
+    "serving tracking",
+    "runner": "outputs start_timeout_s lag_limit_s progress budget",
 }
 """What else of a config no row depends on. (`where`, `shard`, `limit` choose the items, which the key holds itself.)"""
 
@@ -46,9 +48,11 @@ class Plan:
     gates: Mapping[str, Gate]
     runner: Runner
     tracking: Any
+    serving: Serving | None
     limits: tuple[str, ...]
     config: Mapping[str, Any]
     resume: str | None = None
+    summary: str = "table"
     notes: tuple[str, ...] = ()
 
     @property
@@ -117,9 +121,11 @@ def build_plan(
         gates=parts.gates,
         runner=parts.runner,
         tracking=parts.tracking,
+        serving=parts.serving,
         limits=root.limits,
         config=config,
         resume=root.resume,
+        summary=root.summary,
         notes=_notes(parts.arms),
     )
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from evalflow.dataset.protocol import Selection
 from evalflow.errors import DataError, ModelError, OutputLostError, StoredRunError
+from evalflow.runner.calibration import read_calibration
 from evalflow.runner.execute import Before, Progress, execute
 from evalflow.runner.instrument import environment
 from evalflow.runner.journal import Journal, open_run, reopen_run
@@ -98,6 +99,7 @@ def _facts(plan: Plan, job: SweepJob | None) -> dict[str, Any]:
         "shard": None if shard is None else {**asdict(shard), "unsharded": plan.selection.unsharded},
         "fingerprints": dict(plan.fingerprints),
         "environment": environment(),
+        "calibration": read_calibration(Path(plan.runner.outputs)),
         "sweep_id": job.sweep_id if job else None,
         "swept": dict(job.swept) if job else {},
         "shared": job is not None and job.shared,

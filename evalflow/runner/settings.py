@@ -2,7 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What a session may spend before the run ends in order, as incomplete; None is no limit.
+
+    `requests` counts every attempt, `tokens` those of prompts and answers that the model counted, `price` what the
+    model asks for them, in the unit of its own prices. `wall_s` is since the first arm began.
+    """
+
+    requests: int | None = None
+    tokens: int | None = None
+    price: float | None = None
+    wall_s: float | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if value is not None and value <= 0:
+                raise ValueError(f"{name} is {value}; give a number above 0, or null for no limit")
 
 
 @dataclass(frozen=True)
@@ -20,6 +39,7 @@ class Runner:
     start_timeout_s: float = 3600.0
     lag_limit_s: float = 0.05
     progress: bool = True
+    budget: Budget = field(default_factory=Budget)
 
     def __post_init__(self) -> None:
         for name in ("timeout_s", "start_timeout_s", "lag_limit_s"):

@@ -37,6 +37,7 @@ STATE: Mapping[str, Any] = {
     "sweep_id": str | None,
     "swept": Mapping[str, str],
     "shared": bool,
+    "calibration": Mapping[str, Any] | None,
     "state": State,
     "started": str,
     "finished": str | None,

@@ -12,6 +12,7 @@ class ArmTrace:
     """One session's work on an arm: what the driver saw, what the model said about itself, why it could not run.
 
     `ended` is None where the session stopped before the arm's last answer; `driver` is then what was last noted.
+    `cut_short` is why, where the session ended it by itself: a budget that was spent.
     """
 
     session: str
@@ -22,6 +23,7 @@ class ArmTrace:
     driver: Mapping[str, float | bool | None] = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict)
     unavailable: str | None = None
+    cut_short: str | None = None
 
 
 Traces = Mapping[str, tuple[ArmTrace, ...]]
@@ -55,6 +57,7 @@ def merged(parts: Sequence[ArmTrace], answered_in: Collection[str]) -> ArmTrace 
         driver=driver,
         facts=last.facts,
         unavailable=last.unavailable,
+        cut_short=last.cut_short,
     )
 
 

@@ -44,7 +44,7 @@ def walk(
             missing_items = [item for item in items if (seed, item.id) not in answered] if answered else items
             yield Block(None, _steps(planned, missing_items, seed, root_seed, salt))
             continue
-        for members in _groups(items):
+        for members in groups(items):
             steps = [_step(planned, item, seed, root_seed, salt) for item in members]
             missing = [step for step in steps if (seed, step.item.id) not in answered]
             if not missing:
@@ -52,6 +52,17 @@ def walk(
             prefix = _shared_prefix([step.request.prompt for step in steps]) if len(steps) > 1 else ""
             once = replace(steps[0].request.decoding, max_tokens=1)
             yield Block(replace(steps[0].request, prompt=prefix, decoding=once) if prefix else None, missing)
+
+
+def reachable(planned: PlannedArm, items: Sequence[Item]) -> int | None:
+    """How many requests of an arm the walk can really have in flight; None for an open loop, which has no such end.
+
+    A warm arm cannot have more than its largest group has items.
+    """
+    if planned.arm.rate is not None:
+        return None
+    most = len(items) if planned.arm.cache != "warm" else max(len(members) for members in groups(items))
+    return min(planned.arm.concurrency, most)
 
 
 def _steps(planned: PlannedArm, items: Iterable[Item], seed: int, root_seed: int, salt: str) -> Iterator[Step]:
@@ -66,6 +77,7 @@ def _step(planned: PlannedArm, item: Item, seed: int, root_seed: int, salt: str)
         decoding=planned.decoding,
         seed=derive_seed(root_seed, item.id, seed),
         cache_salt=digest(own)[:16],
+        cache=planned.arm.cache,
     )
     return Step(item, seed, request)
 
@@ -76,7 +88,7 @@ def _shared_prefix(prompts: Sequence[str]) -> str:
     return first[: next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))]
 
 
-def _groups(items: Sequence[Item]) -> list[list[Item]]:
+def groups(items: Sequence[Item]) -> list[list[Item]]:
     """The items by prefix group, in order of first appearance; one without a group is a group of its own."""
     found: dict[str, list[Item]] = {}
     for item in items:

@@ -23,6 +23,7 @@ def _arm(arm: Mapping[str, Any]) -> dict[str, Any]:
     kept = {key: value for key, value in arm.items() if key not in OF_THE_ARM}
     for part in ("breakdown", "by_seed"):
         kept[part] = {name: _untimed(figures) for name, figures in arm[part].items()}
+    kept["concurrency"] = {name: arm["concurrency"][name] for name in ("asked", "reachable")}
     return {**kept, "figures": _untimed(arm["figures"])}
 
 

@@ -75,7 +75,7 @@ def told(ran: Ran) -> dict[str, Any]:
     for name in ("instrument", "dataset"):
         del kept[name]
     for arm in kept["arms"].values():
-        del arm["conditions"]
+        del arm["conditions"], arm["concurrency"]
     return kept
 
 

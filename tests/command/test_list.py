@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from evalflow.runner.experiments import shipped_folder
 from tests.conftest import Cli, Lab
 from tests.runner.kept_run import kept
 from tests.runner.test_lock import holder
 
 GATE = {"floor": {"figure": "quality/exact", "arm": "one", "floor": 0.9}}
+SHIPPED = sorted(path.stem for path in (shipped_folder() / "experiment").glob("*.yaml"))
 IDS = [f"20261130-10000{n}-00000{n}" for n in range(3)]
 
 
@@ -27,7 +29,8 @@ def test_a_run_is_listed_with_its_answer(lab: Lab, cli: Cli) -> None:
     ran = lab(gates=GATE)
     listed = cli("list")
     assert (listed.code, listed.err) == (0, "")
-    assert listed.out.startswith("tiny_gpt  Two checkpoints of a small model")
+    assert re.match(r"\w+ +[A-Z]", listed.out)
+    assert re.search(r"^tiny_gpt +Two checkpoints of a small model", listed.out, re.MULTILINE)
     assert ran.folder is not None
     assert runs(listed.out) == [[ran.folder.name, "case", "finished", "pass", "(0)", "6/6", "not", "tracked"]]
 
@@ -64,7 +67,7 @@ def test_ones_own_experiments_are_listed(cli: Cli, experiment: Callable[..., lis
     """Those of the config folders on the line, beside the shipped ones."""
     experiment()
     listed = json.loads(cli("--config-dir", "conf", "list", "--json").out)["experiments"]
-    assert [one["name"] for one in listed] == ["tiny_gpt", "case"]
+    assert [one["name"] for one in listed] == [*SHIPPED, "case"]
 
 
 def test_json_is_for_programs(cli: Cli, home: Path) -> None:
@@ -76,7 +79,7 @@ def test_json_is_for_programs(cli: Cli, home: Path) -> None:
     assert (run["experiment"], run["verdict"], run["exit_code"], run["n_rows"]) == ("Prüfung", "fail", 1, 6)
     assert (damaged["state"], damaged["verdict"], damaged["n_rows"]) == ("damaged", None, None)
     assert [*damaged] == [*run]
-    assert told["experiments"][0]["name"] == "tiny_gpt"
+    assert [one["name"] for one in told["experiments"]] == SHIPPED
 
 
 def test_what_is_damaged_is_named(cli: Cli, home: Path) -> None:

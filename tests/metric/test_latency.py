@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from evalflow.metric.latency import E2e, Ttft
+from evalflow.metric.latency import DispatchDelay, E2e, FirstVisible, Ttft
 from evalflow.metric.protocol import figure_names
 from evalflow.record import Times
 from tests.metric.by_hand import answer
@@ -57,3 +57,21 @@ def test_percentiles_that_are_none_are_refused(percentiles):
     for kind in (Ttft, E2e):
         with pytest.raises(ValueError, match="give numbers between 0 and 100"):
             kind(percentiles=percentiles)
+
+
+def test_reasoning_comes_before_what_is_visible():
+    """The first token may be one of reasoning; the first that a reader sees has a time of its own."""
+    thought = Times(sent=10.0, first_token=10.25, first_visible=11.5, end=12.0)
+    assert Ttft().stats(answer(times=thought)) == (0.25,)
+    assert FirstVisible().stats(answer(times=thought)) == (1.5,)
+    assert FirstVisible().stats(answer(times=STAMPED)) is None
+
+
+def test_dispatch_delay_is_the_drivers_own():
+    """A request due at 9 and sent at 10 was a second late, whether it then failed or not; a closed loop has no due."""
+    late = Times(scheduled=9.0, sent=10.0, end=12.0)
+    assert DispatchDelay().stats(answer(times=late)) == (1.0,)
+    assert DispatchDelay().stats(answer(None, times=late)) == (1.0,)
+    assert DispatchDelay().stats(answer(times=STAMPED)) is None
+    assert DispatchDelay().stats(answer(times=Times(scheduled=11.0, sent=10.0))) is None
+    assert figure_names("x", DispatchDelay()) == ("lat/dispatch_delay_s/p50", "lat/dispatch_delay_s/p95")

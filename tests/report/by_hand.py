@@ -134,13 +134,20 @@ def made(
     sessions: Sequence[Mapping[str, Any]] = SESSIONS,
     later: Collection[str] = ("bad",),
     shared: bool = False,
+    calibration: Mapping[str, Any] | None = None,
     **parts: Any,
 ) -> tuple[dict[str, Any], Scores]:
     """The report of the run, and its scores."""
     plan = plan_of(folder, **parts)
-    state = {"run_id": RUN_ID, "started": "2026-11-29T10:11:12+00:00", "finished": "2026-11-29T10:12:00+00:00"}
-    rows = rows_of(plan, said, later)
-    run = StoredRun(folder, {**state, "sessions": sessions, "shared": shared}, plan.items, rows, (), traces)
+    state: dict[str, Any] = {
+        "run_id": RUN_ID,
+        "started": "2026-11-29T10:11:12+00:00",
+        "finished": "2026-11-29T10:12:00+00:00",
+        "sessions": sessions,
+        "shared": shared,
+        "calibration": calibration,
+    }
+    run = StoredRun(folder, state, plan.items, rows_of(plan, said, later), (), traces)
     scores = score(plan, run.rows, run.probes, run.traces)
     return build_report(run, scores, judge(scores)), scores
 

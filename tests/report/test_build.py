@@ -15,7 +15,10 @@ from jsonschema import Draft202012Validator
 from evalflow.metric.exact_match import ExactMatch
 from evalflow.metric.protocol import Answer
 from evalflow.record import RowError
-from evalflow.report.build import errors_of, schema, scores_text, to_text
+from evalflow.report.build import build_report, errors_of, schema, scores_text, to_text
+from evalflow.runner.judge import judge
+from evalflow.runner.score import score
+from evalflow.runner.stored_run import StoredRun
 from tests.conftest import Lab
 from tests.report.by_hand import ARMS, ENVIRONMENT, GATES, ITEMS, RUN_ID, SAID, SESSIONS, TRACES, made, trace
 
@@ -95,6 +98,68 @@ def test_an_arm_that_was_asked_at_two_levels_says_so(tmp_path: Path, later: tupl
     again = replace(trace("s2", 1, 52), concurrency=4)
     report = made(tmp_path, traces={**TRACES, "base": (*TRACES["base"], again)}, later=later)[0]
     assert report["notes"] == [SEVERAL, *["arm base was asked at concurrency 1, then 4"] * told]
+
+
+def test_what_was_in_flight_stands_beside_what_was_asked(tmp_path: Path):
+    """Base asks nine at a time of four items, new has a rate and no such end; the driver counted for base alone."""
+    driver = {"saturated": False, "in_flight_mean": 2.5, "in_flight_max": 4.0}
+    arms = {**ARMS, "base": {"concurrency": 9}, "new": {**ARMS["new"], "rate": 0.5}}
+    traces = {**TRACES, "base": (replace(TRACES["base"][0], driver=driver),)}
+    report = made(tmp_path, traces=traces, arms=arms)[0]
+    told = {name: arm["concurrency"] for name, arm in report["arms"].items()}
+    assert told["base"] == {"asked": 9, "reachable": 4, "in_flight_mean": 2.5, "in_flight_max": 4.0}
+    assert told["new"] == {"asked": None, "reachable": None, "in_flight_mean": None, "in_flight_max": None}
+    conditions = {name: arm["conditions"] for name, arm in report["arms"].items()}
+    assert (conditions["new"]["rate"], conditions["new"]["arrivals"]) == (0.5, "poisson")
+    assert (conditions["base"]["rate"], conditions["base"]["arrivals"]) == (None, None)
+    assert report["notes"] == [SEVERAL, "arm base asks 9 at a time, and can have 4 in flight: there are 4 items"]
+    assert valid(report) == []
+
+
+def test_a_claim_of_the_cache_is_told_with_its_reason(tmp_path: Path):
+    """No row reports cached tokens here; where all of a cold arm's were cached the report says what it was not."""
+    report, scores = made(tmp_path)
+    assert report["arms"]["bad"]["claims"] == {
+        "cache": "cannot_say",
+        "cache_why": "none of 4 rows reports cached tokens",
+    }
+    hits = {key: replace(row, tokens_in=10, cached_tokens=9) for key, row in scores.arms["bad"].rows.items()}
+    run = StoredRun(tmp_path, _state(report), scores.plan.items, tuple(hits.values()), (), TRACES)
+    hit = score(scores.plan, run.rows, (), TRACES)
+    report = build_report(run, hit, judge(hit))
+    why = "4 of 4 rows hit the cache; a cold arm claims at most 0.1 of them"
+    assert report["arms"]["bad"]["claims"] == {"cache": "broken", "cache_why": why}
+    assert f"arm bad was not what it claims: {why}" in report["notes"]
+    assert valid(report) == []
+
+
+def _state(report: dict[str, Any]) -> dict[str, Any]:
+    """What run.json of the run by hand would say."""
+    known = {name: report[name] for name in ("run_id", "started", "finished", "calibration")}
+    return {**known, "sessions": SESSIONS, "shared": False}
+
+
+def test_what_was_found_out_about_a_seat_is_of_the_instrument(tmp_path: Path):
+    """Another version of the seat is another instrument for times, and the same one for quality."""
+
+    def told(version: str) -> dict[str, Any]:
+        facts = {"seat": {"version": version}, "connections_opened": 1}
+        return dict(made(tmp_path, traces={**TRACES, "new": (replace(TRACES["new"][0], facts=facts),)})[0])
+
+    first, other = told("1"), told("2")
+    assert first["instrument"]["seats"] == {"new": {"version": "1"}}
+    assert first["instrument"]["serving"] is None
+    assert first["instrument"]["latency_hash"] != other["instrument"]["latency_hash"]
+    assert first["instrument"]["quality_hash"] == other["instrument"]["quality_hash"]
+    assert valid(first) == []
+
+
+def test_the_drivers_own_error_is_in_the_report(tmp_path: Path):
+    """As the calibration of this machine found it, or null where there was none."""
+    assert made(tmp_path)[0]["calibration"] is None
+    report = made(tmp_path, calibration={"ttft_error_s": 0.001})[0]
+    assert report["calibration"] == {"ttft_error_s": 0.001}
+    assert valid(report) == []
 
 
 def test_figures_by_hand(report: dict[str, Any]):
@@ -344,6 +409,13 @@ def _set(path: str, value: Any) -> Any:
         _set("arms base figures quality/exact reason", "why"),  # beside a value
         _set("arms base figures quality/exact value", "0.3"),
         _set("arms base claims cache", "maybe"),
+        _set("arms base claims cache_why", ""),
+        _set("arms base concurrency asked", -1),
+        _set("arms base concurrency", {"asked": 1}),
+        _set("arms base conditions rate", 0),
+        _set("arms base conditions arrivals", "bursts"),
+        _set("instrument seats", None),
+        _set("calibration", []),
         _set("arms base errors", [{"kind": "x", "message": "y" * 201, "count": 1}]),
         _set("arms base errors", [{"kind": "x", "message": "y", "count": 0}]),
         _set("arms base errors", None),

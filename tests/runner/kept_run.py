@@ -45,6 +45,7 @@ def kept(
         "fingerprints": {},
         "sweep_id": None,
         "shared": False,
+        "calibration": None,
         "swept": {},
         "state": state,
         "started": session["started"],

@@ -1,4 +1,4 @@
-"""The experiment that the contract prints (its section 2), with stand-ins for the parts that are not shipped."""
+"""The experiment that the contract prints (its section 2), on stand-ins for its questions and its seat."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from evalflow.runner.compose import compose_config
 from evalflow.runner.plan import Plan, build_plan
 
 DATA = Path(__file__).parent / "data"
-WORDS = ("experiment=seat_bench", f"dataset.bank={DATA / 'bank.json'}", "tracking=none")
+WORDS = ("experiment=printed", f"dataset.bank={DATA / 'bank.json'}", "tracking=none")
 
 
 def plan(*overrides: str, words: tuple[str, ...] = WORDS) -> Plan:
@@ -83,10 +83,11 @@ def test_a_gate_is_removed_by_name(printed: Plan) -> None:
 
 
 def test_a_seat_that_is_not_managed_must_say_where_it_is_and_carry_a_note() -> None:
-    """`model=seat` alone lists its two missing values, once each although two arms use it."""
-    with pytest.raises(ConfigError) as refused:
-        plan("model=seat")
-    assert [fault.where for fault in refused.value.faults] == ["model.base_url", "model.note"]
+    """`model=seat` alone misses both, and each is a fault once although two arms use it."""
+    for given, missing in (("base_url=http://127.0.0.1:9/v1", "model.note"), ("note=a desk", "model.base_url")):
+        with pytest.raises(ConfigError) as refused:
+            plan("model=seat", f"model.{given}")
+        assert [fault.where for fault in refused.value.faults] == [missing]
 
 
 def test_a_value_that_the_bank_has_not_is_named(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ def _elsewhere(home: Path) -> None:
 
 
 def hashes(taken: dict[str, Any] | None = None, **parts: Any) -> dict[str, str]:
-    whole = instrument(plan_of(**parts), {"machine": "a"} if taken is None else taken)
+    whole = instrument(plan_of(**parts), {"machine": "a"} if taken is None else taken, {})
     return {name: whole[name] for name in HASHES}
 
 
@@ -58,7 +58,7 @@ def test_another_metric_changes_what_quality_means() -> None:
 def test_a_setting_without_a_plain_form_is_told_by_its_repr() -> None:
     """A user's metric may hold anything; the instrument still can be written down."""
     held = {"exact": {"_target_": EXACT}, "odd": {"_target_": "tests.stand_ins.Holding"}}
-    described = instrument(plan_of(metrics=held), {})["metrics"]["odd"]
+    described = instrument(plan_of(metrics=held), {}, {})["metrics"]["odd"]
     assert described == {"class": "tests.stand_ins.Holding", "version": 1, "settings": {"names": "{'a'}"}}
 
 

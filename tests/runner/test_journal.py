@@ -35,6 +35,7 @@ def opened(outputs: Path, items: tuple[Item, ...] = ONE, config: dict[str, Any] 
         "sweep_id": None,
         "swept": {},
         "shared": False,
+        "calibration": None,
     }
     return open_run(outputs, "case", config, items, {**known, **facts})
 

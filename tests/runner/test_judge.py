@@ -296,3 +296,30 @@ def test_an_arm_that_runs_at_last_is_read() -> None:
     plan = plan_of(gates={"g": PASS})
     found = judge(score(plan, rows("one"), (), {"one": (trace("r", unavailable="no device"), trace("s"))}))
     assert (found.verdict, found.gates["g"].outcome) == ("pass", "pass")
+
+
+def test_an_arm_that_was_not_one_instrument_is_compared_with_nothing() -> None:
+    """Whichever side it is on, of quality too: the difference and its gate are unreadable, with the arm's reason."""
+    comparison = {"reference": "one", "candidate": "two", "figures": ["quality/exact"]}
+    gate = {"figure": "quality/exact", "comparison": "c", "floor": -0.5}
+    for side in TWO:
+        found = judged(
+            rows("one") + rows("two", wrong="b"),
+            {side: (trace(facts={"instrument_fault": "its version was 1, is 2"}),)},
+            arms=TWO,
+            comparisons={"c": comparison},
+            gates={"g": gate},
+        )
+        delta = found.comparisons["c"]["quality/exact"]
+        assert (delta.delta, delta.reason) == (None, "its version was 1, is 2")
+        assert (found.gates["g"].outcome, found.verdict) == ("unreadable", "unreadable")
+
+
+def test_a_run_that_was_cut_short_says_by_what() -> None:
+    """Of the arm that a spent budget ended, and of one that it kept from beginning."""
+    spent = {"ended": None, "cut_short": "the budget of 6 requests (runner.budget.requests) is spent"}
+    cut = {"one": (trace(**spent),), "two": (trace(driver={}, **spent),)}
+    found = judged(rows("one")[:2], cut, arms=TWO, gates={"g": PASS})
+    assert (found.verdict, int(found.exit_code)) == ("incomplete", 3)
+    for reason, begun in zip(found.reasons, ("arm one did not finish: it has 2", "arm two did"), strict=True):
+        assert reason.startswith(begun) and spent["cut_short"] in reason

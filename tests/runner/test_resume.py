@@ -42,6 +42,7 @@ def stored(plan: Plan, run_id: str = OLD, state: str = "interrupted", items: str
         "sweep_id": None,
         "swept": {},
         "shared": False,
+        "calibration": None,
     }
     outputs = Path(plan.runner.outputs)
     journal = open_run(outputs, plan.name, plan.config, plan.items, {**known, **facts})

@@ -13,7 +13,13 @@ import pytest
 
 from evalflow.arm import Arm
 from evalflow.dataset.protocol import Shard
+from evalflow.model.reader import Reader
 from evalflow.model.scripted import Scripted
+from evalflow.model.seat.client import Connection
+from evalflow.model.seat.patience import Retries, Timeouts
+from evalflow.model.seat.price import Prices
+from evalflow.model.seat.restraint import Breaker, RateLimits
+from evalflow.model.seat.seat import Seat
 from evalflow.model.tiny_gpt.model import TinyGPT
 from evalflow.record import Decoding
 from evalflow.runner.parts import Experiment
@@ -51,6 +57,8 @@ CHANGES: Mapping[type, Mapping[str, dict[str, Any]]] = {
         "decoding": decoding(max_tokens=9),
         "runner": runner(timeout_s=9.0),
         "tracking": {"tracking": {"_target_": "evalflow.tracking.untracked.Untracked"}},
+        "serving": {"serving": {"_target_": "evalflow.serving.grounded.Grounded"}},
+        "summary": {"summary": "json"},
         "description": {"description": "words"},
         "seed": {"seed": 1},
         "concurrency": {"concurrency": 8},
@@ -71,7 +79,11 @@ CHANGES: Mapping[type, Mapping[str, dict[str, Any]]] = {
         "decoding": arm(decoding={"temperature": 0.7}),
         "seeds": arm(seeds=[0, 1]),
         "concurrency": arm(concurrency=2),
+        "rate": arm(rate=5.0),
+        "arrivals": arm(rate=5.0, arrivals="constant"),
         "cache": arm(cache="warm"),
+        "hit_floor": arm(cache="warm", hit_floor=0.5),
+        "hit_ceiling": arm(hit_ceiling=0.5),
         "control": arm(control=True),
         "optional": arm(optional=True),
     },
@@ -87,6 +99,7 @@ CHANGES: Mapping[type, Mapping[str, dict[str, Any]]] = {
         "start_timeout_s": runner(start_timeout_s=9.0),
         "lag_limit_s": runner(lag_limit_s=0.5),
         "progress": runner(progress=False),
+        "budget": runner(budget={"requests": 100}),
     },
     Shard: {
         "index": {"shard": {"index": 1, "of": 3}},
@@ -94,11 +107,17 @@ CHANGES: Mapping[type, Mapping[str, dict[str, Any]]] = {
     },
 }
 """A change of each field of each class that makes a config."""
-UNDER: Mapping[type, dict[str, Any]] = {Shard: {"shard": {"index": 0, "of": 3}}}
+UNDER: Mapping[tuple[type, str], dict[str, Any]] = {
+    (Shard, "index"): {"shard": {"index": 0, "of": 3}},
+    (Shard, "of"): {"shard": {"index": 0, "of": 3}},
+    (Arm, "arrivals"): arm(rate=5.0),
+    (Arm, "hit_floor"): arm(cache="warm"),
+}
 """Where a field can only be changed beside others that are not the default."""
 LISTED: Mapping[type, tuple[str, ...]] = {
     Experiment: tuple(CANNOT_MATTER["root"].split()),
-    Arm: ARM_CANNOT_MATTER,
+    # claims, held against the rows when they are scored
+    Arm: tuple({*ARM_CANNOT_MATTER, "hit_floor", "hit_ceiling"} - {"hits_between"}),
     Decoding: (),
     Runner: tuple(CANNOT_MATTER["runner"].split()),
     Shard: (),
@@ -111,7 +130,7 @@ def plan(**parts: Any) -> Plan:
 
 
 def names(kind: type) -> list[str]:
-    return [one.name for one in fields(kind)]
+    return [one.name for one in fields(kind) if one.init]
 
 
 @pytest.mark.parametrize("kind", CHANGES, ids=lambda kind: kind.__name__)
@@ -124,8 +143,8 @@ def test_every_field_has_been_decided(kind: type) -> None:
 @pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, changes in CHANGES.items() for name in changes])
 def test_a_field_changes_the_key_or_is_listed(kind: type, name: str) -> None:
     """Both ways: what is not listed changes the key, and what is listed does not."""
-    before = plan(**UNDER.get(kind, {}))
-    after = plan(**{**UNDER.get(kind, {}), **CHANGES[kind][name]})
+    before = plan(**UNDER.get((kind, name), {}))
+    after = plan(**{**UNDER.get((kind, name), {}), **CHANGES[kind][name]})
     assert before.config != after.config
     assert (before.resume_key() == after.resume_key()) == (name in LISTED[kind])
 
@@ -192,7 +211,7 @@ class Foreign:
     def identity(self) -> dict[str, Any]:
         return {"model": "foreign"}
 
-    start = complete = measure = facts = close = identity
+    start = prove = warm = complete = measure = settle = facts = price = close = identity
 
 
 MODEL_CHANGES: Mapping[type, Mapping[str, Any]] = {
@@ -204,16 +223,57 @@ MODEL_CHANGES: Mapping[type, Mapping[str, Any]] = {
         "calls": "calls.jsonl",
     },
     TinyGPT: {"checkpoint": "short", "retrain": True, "max_batch": 1, "threads": 2, "dtype": "float64"},
+    Reader: {"threshold": 0.5, "abstain": "It does not say; see § {#section}."},
+    Seat: {
+        "note": "another desk",
+        "base_url": "http://127.0.0.1:8/v1",
+        "hide_host": True,
+        "model": "small",
+        "api": "completions",
+        "system": "Be short.",
+        "stream": False,
+        "isolation": "marker",
+        "logprobs": 2,
+        "key_env": "KEY",
+        "headers": {"x-team": "a"},
+        "headers_env": {"x-team": "TEAM"},
+        "extra_body": {"top_k": 5},
+        "connection": Connection(verify=False),
+        "timeouts": Timeouts(connect_s=1.0),
+        "retries": Retries(attempts=1),
+        "limits": RateLimits(requests_per_minute=60),
+        "breaker": Breaker(failures=2),
+        "prices": Prices(input_per_million=1.0, output_per_million=1.0),
+        "probe": "off",
+        "scoring": "echo",
+    },
 }
 """Another value of each setting of each model that ships."""
-MODEL_CANNOT_MATTER: Mapping[type, set[str]] = {Scripted: {"delay_s", "delays", "calls"}, TinyGPT: {"max_batch"}}
-"""How long an answer takes, where calls are noted, and how many are computed at once: no text depends on them."""
+MODEL_NEEDS: Mapping[type, dict[str, Any]] = {Seat: {"note": "a desk", "base_url": "http://127.0.0.1:9/v1"}}
+"""What cannot be left out of a model."""
+MODEL_UNDER: Mapping[tuple[type, str], dict[str, Any]] = {
+    (Seat, "hide_host"): {"base_url": "env:SEAT"},
+}
+"""What else changes with a setting. `SEAT` names the very URL of `MODEL_NEEDS`."""
+MODEL_CANNOT_MATTER: Mapping[type, set[str]] = {
+    Scripted: {"delay_s", "delays", "calls"},
+    TinyGPT: {"max_batch"},
+    Reader: set(),
+    Seat: {"key_env", "headers_env", "connection", "limits", "prices", "probe", "scoring"},
+}
+"""How long an answer takes, where calls are noted, how many are computed at once, by what way and at what pace a seat
+is reached, and what is asked of it before: no text depends on them."""
 
 
 @pytest.mark.parametrize("kind", MODEL_CHANGES, ids=lambda kind: kind.__name__)
-def test_a_setting_of_a_model_is_in_its_identity_or_listed(kind: Any) -> None:
+def test_a_setting_of_a_model_is_in_its_identity_or_listed(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same both ways for the models that ship, whose identity is in the key."""
+    monkeypatch.setenv("SEAT", MODEL_NEEDS[Seat]["base_url"])
     assert list(MODEL_CHANGES[kind]) == names(kind)
-    before = kind().identity()
-    same = {name for name, value in MODEL_CHANGES[kind].items() if kind(**{name: value}).identity() == before}
-    assert same == MODEL_CANNOT_MATTER[kind]
+    needs = MODEL_NEEDS.get(kind, {})
+    before = kind(**needs).identity()
+    after = {
+        name: kind(**{**needs, **MODEL_UNDER.get((kind, name), {}), name: value}).identity()
+        for name, value in MODEL_CHANGES[kind].items()
+    }
+    assert {name for name, identity in after.items() if identity == before} == MODEL_CANNOT_MATTER[kind]

@@ -12,13 +12,14 @@ import numpy as np
 import pytest
 
 from evalflow.errors import MetricError
-from evalflow.metric.protocol import Answer, Metric
+from evalflow.metric.protocol import Answer, Grain, Metric, RowPair
 from evalflow.numeric.interval import Interval
-from evalflow.record import Probe, Row, RowError, Times, to_json
+from evalflow.record import Item, Probe, Row, RowError, Times, to_json
 from evalflow.runner.plan import Plan
 from evalflow.runner.score import Scores, score
 from evalflow.runner.trace import ArmTrace, Traces
-from tests.conftest import ITEMS, plan_of
+from evalflow.serving.protocol import Served
+from tests.conftest import ITEMS, config, faults_of, plan_of
 
 pytestmark = pytest.mark.usefixtures("home")
 EXACT = {"exact": {"_target_": "evalflow.metric.exact_match.ExactMatch"}}
@@ -393,3 +394,136 @@ def test_a_measurement_of_an_arm_that_was_stopped_is_not_read() -> None:
     probes = [Probe("one", "memory", {"param_bytes": 8.0}, "s")]
     figure = scored(plan, [row("a")], {"one": (trace(ended=None),)}, probes).figures("one")["mem/param_bytes"]
     assert (figure.value, figure.reason) == (None, "the arm did not finish")
+
+
+@dataclass(frozen=True)
+class Longer(Metric):
+    """How many characters an answer is longer than the reference arm's; empty answers are excluded."""
+
+    grain: ClassVar[Grain] = "pair"
+    reference: str = "one"
+
+    def stats(self, unit: RowPair) -> tuple[float, ...] | None:
+        assert unit.reference.draft is not None and unit.candidate.draft is not None
+        assert unit.item.id == unit.reference.item_id == unit.candidate.item_id
+        assert unit.reference.seed == unit.candidate.seed
+        return (float(len(unit.candidate.draft) - len(unit.reference.draft)),) if unit.candidate.draft else None
+
+
+@dataclass(frozen=True)
+class Slower(Longer):
+    """The same of times."""
+
+    timed: ClassVar[bool] = True
+
+
+LONGER = {"longer": {"_target_": "tests.runner.test_score.Longer"}}
+SLOWER = {"slower": {"_target_": "tests.runner.test_score.Slower"}}
+
+
+def test_a_metric_over_pairs_holds_each_arm_against_its_reference() -> None:
+    """Item by item under the same seed: 2 and 4 characters longer under seed 0, 1 and excluded under seed 1.
+
+    Items average their seeds first: (2 + 1) / 2 and 4, so 2.75. The third item has no partner and the fourth failed.
+    """
+    arms = {"one": {"seeds": [0, 1]}, "two": {"seeds": [0, 1]}}
+    plan = plan_of(ITEMS[:4], arms=arms, metrics=LONGER)
+    one = [row(item, "xx", seed) for item in "abd" for seed in (0, 1)]
+    two = [row("a", "xxxx"), row("a", "xxx", 1), row("b", "xxxxxx"), row("b", "", 1)]
+    two += [row(item, "xx", seed) for item in "c" for seed in (0, 1)] + [row("d", None, seed) for seed in (0, 1)]
+    scores = scored(plan, one + [replace(each, arm="two") for each in two])
+    figure = scores.figures("two")["quality/longer"]
+    assert figure.value == pytest.approx((1.5 + 4.0) / 2)
+    assert (figure.n_total, figure.n_scored, figure.n_excluded, figure.n_error) == (8, 3, 1, 4)
+    assert scores.figures("two", seeds=(1,))["quality/longer"].value == 1.0
+    assert scores.figures("two", {"id": "b"})["quality/longer"].value == 4.0
+
+
+def test_the_reference_arm_itself_has_no_figure_over_pairs() -> None:
+    """Held against itself it would be perfect; it is undefined, and says why."""
+    plan = plan_of(ITEMS[:1], arms={"one": {}, "two": {}}, metrics=LONGER)
+    figure = scored(plan, [row("a"), row("a", arm="two")]).figures("one")["quality/longer"]
+    assert (figure.value, figure.reason) == (None, "the others are held against this arm")
+
+
+def test_without_its_reference_no_arm_has_a_figure_over_pairs() -> None:
+    """Where the reference could not run, could not be trusted or, of times, was too late, so is what is held to it."""
+    plan = plan_of(ITEMS[:1], arms={"one": {}, "two": {}}, metrics={**LONGER, **SLOWER})
+    both = [row("a"), row("a", "right!", arm="two")]
+
+    def reasons(one: ArmTrace) -> list[str | None]:
+        figures = scored(plan, both, {"one": (one,), "two": (trace(),)}).figures("two")
+        return [figures[name].reason for name in ("quality/longer", "quality/slower")]
+
+    assert reasons(trace()) == [None, None]
+    assert reasons(trace(driver={}, unavailable="no device")) == ["arm unavailable: no device"] * 2
+    assert reasons(trace(facts={"instrument_fault": "it changed"})) == ["it changed"] * 2
+    assert reasons(trace(saturated=True)) == [None, "the driver was saturated"]
+
+
+def test_the_reference_of_a_metric_over_pairs_must_be_an_arm() -> None:
+    """A name that no arm has is a fault of the config, with the nearest one."""
+    metrics = {"longer": {**LONGER["longer"], "reference": "won"}}
+    assert faults_of(config(ITEMS, metrics=metrics)) == [
+        "metrics.longer.reference: there is no arm won; did you mean one?"
+    ]
+
+
+def test_an_arm_that_was_not_one_instrument_has_no_figure() -> None:
+    """A seat that changed while it answered: nothing of the arm is read, and the other arm is as it was."""
+    plan = plan_of(ITEMS[:1], arms={"one": {}, "two": {}})
+    changed = {"one": (trace(facts={"instrument_fault": "its version was 1, is 2"}),), "two": (trace(),)}
+    scores = scored(plan, [row("a"), row("a", arm="two")], changed)
+    assert {figure.reason for figure in scores.figures("one").values()} == {"its version was 1, is 2"}
+    assert scores.figures("two")["quality/exact"].value == 1.0
+
+
+@pytest.mark.parametrize(("cached", "readable"), [(0, True), (None, True), (90, False)])
+def test_times_of_a_cache_that_was_another_are_unreadable(cached: int | None, readable: bool) -> None:
+    """A cold arm whose only row was read from the cache was no cold arm: its times go, what was answered stays."""
+    plan = plan_of(ITEMS[:1], metrics={**EXACT, **E2E})
+    answered = row("a", times=Times(sent=1.0, end=2.0), tokens_in=100, cached_tokens=cached)
+    figures = scored(plan, [answered]).figures("one")
+    reason = "the arm was not what it claims: 1 of 1 rows hit the cache; a cold arm claims at most 0.1 of them"
+    assert figures["lat/e2e_s/p50"].reason == (None if readable else reason)
+    assert figures["quality/exact"].value == 1.0
+
+
+@dataclass(frozen=True)
+class Curt:
+    """Serves the first word of a draft, and says how many it left out."""
+
+    def serve(self, item: Item, draft: str) -> Served:
+        if draft == "breaks":
+            raise LookupError("no word")
+        return Served(draft.split()[0], {"left_out": len(draft.split()) - 1, "item": item.id})
+
+
+@dataclass(frozen=True)
+class ServedLength(Metric):
+    """Characters of what is served, and of what serving said it left out."""
+
+    def stats(self, unit: Answer) -> tuple[float, ...] | None:
+        if unit.row.served is None:
+            return None
+        return (float(len(unit.row.served)) + unit.row.detail["serving"]["left_out"],)
+
+
+CURT = {"_target_": "tests.runner.test_score.Curt"}
+
+
+def test_what_is_served_is_decided_before_metrics_read_it() -> None:
+    """The draft stays as it was written, an error serves nothing, and serving's own words are kept with the row."""
+    plan = plan_of(ITEMS[:2], serving=CURT, metrics={"n": {"_target_": "tests.runner.test_score.ServedLength"}})
+    scores = scored(plan, [row("a", "right or not"), row("b", None)])
+    a, b = scores.rows
+    assert (a.draft, a.served, a.detail["serving"]) == ("right or not", "right", {"left_out": 2, "item": "a"})
+    assert (b.served, "serving" in b.detail) == (None, False)
+    assert a.stats["n"] == (7.0,)
+    assert scored(plan, scores.rows).rows == scores.rows
+
+
+def test_serving_that_raises_is_named() -> None:
+    """With the item, as a metric is."""
+    with pytest.raises(MetricError, match=r"serving: LookupError: no word on item 'a'"):
+        scored(plan_of(ITEMS[:1], serving=CURT), [row("a", "breaks")])

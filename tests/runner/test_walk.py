@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from evalflow.arm import Arm
 from evalflow.model.scripted import Scripted
 from evalflow.record import Decoding, Item
 from evalflow.runner.parts import PlannedArm
-from evalflow.runner.walk import Block, walk
+from evalflow.runner.walk import Block, reachable, walk
 
 
 def planned(arm: Arm) -> PlannedArm:
@@ -128,3 +130,28 @@ def test_a_warm_call_shares_the_salt_of_its_group() -> None:
     for block in blocks(Arm(cache="warm"), ITEMS):
         if block.warm is not None:
             assert {block.warm.cache_salt} == {step.request.cache_salt for step in block.steps}
+
+
+def test_a_request_names_its_arms_regime() -> None:
+    """A model that can only switch its cache on and off goes by that, for the warm call too."""
+    for cache in ("cold", "isolated", "warm"):
+        found = blocks(Arm(cache=cache), ITEMS)
+        assert {step.request.cache for block in found for step in block.steps} == {cache}
+        assert {block.warm.cache for block in found if block.warm is not None} <= {cache}
+
+
+@pytest.mark.parametrize(
+    ("arm", "most"),
+    [
+        (Arm(concurrency=3), 3),
+        (Arm(concurrency=9), 4),  # there are four items
+        (Arm(concurrency=9, seeds=(0, 1)), 4),  # passes follow one another
+        (Arm(concurrency=9, cache="isolated"), 4),
+        (Arm(concurrency=1, cache="warm"), 1),
+        (Arm(concurrency=9, cache="warm"), 2),  # group p has two items, and groups follow one another
+        (Arm(concurrency=9, rate=5.0), None),  # what is in flight is the seat's to decide
+    ],
+)
+def test_what_can_be_in_flight_at_once(arm: Arm, most: int | None) -> None:
+    """The arm's concurrency, or what the walk has to offer where that is less."""
+    assert reachable(planned(arm), ITEMS) == most

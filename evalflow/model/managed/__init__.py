@@ -1,0 +1,1 @@
+"""Seats whose server evalflow starts and ends itself, with the arm."""

@@ -1,0 +1,1 @@
+"""A remote model behind an OpenAI-compatible HTTP endpoint."""

@@ -1,0 +1,291 @@
+"""A remote model behind an OpenAI-compatible endpoint, as an arm's model."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal
+from urllib.parse import urlsplit
+
+from evalflow.errors import ModelError
+from evalflow.model.protocol import Model
+from evalflow.model.seat.body import Accepted, Api, Isolation, Shape
+from evalflow.model.seat.client import Client, Connection
+from evalflow.model.seat.failure import SeatError
+from evalflow.model.seat.identity import changed, identity_of
+from evalflow.model.seat.patience import Retries, Timeouts
+from evalflow.model.seat.price import Prices
+from evalflow.model.seat.probe import Findings, probe
+from evalflow.model.seat.restraint import Breaker, Circuit, Pace, RateLimits
+from evalflow.model.seat.scoring import PromptScores, Scoring, score_prompt
+from evalflow.record import Cache, Completion, Decoding, Request
+
+FROM_ENV = "env:"
+SECRET_HEADERS = ("authorization", "api-key", "x-api-key", "proxy-authorization", "cookie")
+
+
+@dataclass(frozen=True)
+class Seat(Model):
+    """An OpenAI-compatible endpoint. `base_url` may end in `/v1` or be the server's root.
+
+    `note` is whose seat it is and what it runs on, in the user's words; it is kept with the run. The key's value stays
+    in the environment: `key_env` names the variable, `headers_env` those of other headers. `base_url` may be
+    `env:NAME`, where NAME is a variable that holds it; with `hide_host` a hash then stands for it in all that is kept.
+    `isolation` is how passes of one cache are kept apart: `cache_salt` (vLLM and hosted services of its kind),
+    `cache_prompt` (llama.cpp: a cold request reads nothing from the cache and yet fills it), `marker` (a text before
+    the prompt, whose tokens the prompt then costs), or `none`.
+    `probe` says how much is asked before an arm: `full` (all that `Findings` holds), `brief` (what it accepts), `off`.
+    `scoring` names how prompts are scored, which an arm that needs it proves aligned first.
+    """
+
+    note: str
+    base_url: str | None = None
+    hide_host: bool = False
+    model: str | None = None
+    api: Api = "chat"
+    system: str | None = None
+    stream: bool = True
+    isolation: Isolation = "none"
+    logprobs: int | None = None
+    key_env: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    headers_env: Mapping[str, str] = field(default_factory=dict)
+    extra_body: Mapping[str, Any] = field(default_factory=dict)
+    connection: Connection = field(default_factory=Connection)
+    timeouts: Timeouts = field(default_factory=Timeouts)
+    retries: Retries = field(default_factory=Retries)
+    limits: RateLimits = field(default_factory=RateLimits)
+    breaker: Breaker = field(default_factory=Breaker)
+    prices: Prices = field(default_factory=Prices)
+    probe: Literal["full", "brief", "off"] = "full"
+    scoring: Scoring = "off"
+    _live: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not self.note.strip():
+            raise ValueError("note is empty; say whose seat it is and what it runs on")
+        self._check_url()
+        secret = [name for name in self.headers if name.lower() in SECRET_HEADERS]
+        if secret:
+            raise ValueError(f"headers holds {secret[0]}; name a variable by key_env or headers_env instead")
+        if self.logprobs is not None and not 0 <= self.logprobs <= 20:
+            raise ValueError(f"logprobs is {self.logprobs}; give 0 to 20, or null")
+
+    def _check_url(self) -> None:
+        if self.base_url is None:
+            raise ValueError("base_url is missing; give it, such as http://127.0.0.1:8000/v1")
+        if self.hide_host and self._url_variable is None:
+            raise ValueError("hide_host is true with the URL in the config; give base_url as env:NAME")
+        if self._url_variable is None:
+            _checked_url(self.base_url, "base_url")
+
+    paced: ClassVar[bool] = True
+
+    @property
+    def _url_variable(self) -> str | None:
+        """The variable that holds the URL, where `base_url` names one."""
+        return self.base_url[len(FROM_ENV) :] if self.base_url and self.base_url.startswith(FROM_ENV) else None
+
+    @property
+    def regimes(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The cache regimes that it can offer: without isolation nobody can say that nothing was there before."""
+        return ("cold", "warm") if self.isolation == "none" else ("cold", "isolated", "warm")
+
+    def identity(self) -> Mapping[str, Any]:
+        """Where it is and what is asked of it; what the seat says of itself is observed when it is started."""
+        return {
+            "model": self.model,
+            "seat": self._shown_host(),
+            "note": self.note,
+            "api": self.api,
+            "system": self.system,
+            "stream": self.stream,
+            "isolation": self.isolation,
+            "logprobs": self.logprobs,
+            "extra_body": dict(self.extra_body),
+            "headers": dict(self.headers),
+            "timeouts": dict(vars(self.timeouts)),
+            "retries": dict(vars(self.retries)),
+            "breaker": dict(vars(self.breaker)),
+        }
+
+    async def start(self) -> None:
+        """Find the seat and its model.
+
+        Raises:
+            ModelError: it cannot be reached, refuses us, or has no such model.
+        """
+        url = self._url()
+        self._live["client"] = client = Client(url, self.connection, self.timeouts, self._headers(), self._secrets())
+        self._live["pace"], self._live["circuit"] = Pace(self.limits), Circuit(self.breaker)
+        try:
+            self._live["before"] = await identity_of(client)
+        except SeatError as fault:
+            raise ModelError(f"seat {self._shown_host()}: {fault}; {_todo(fault)}") from None
+        listed = self._live["before"].models
+        name = self.model or (listed[0] if listed else None)
+        if name is None:
+            said = f"seat {self._shown_host()}: it lists no model"
+            raise ModelError(f"{said}; name one with model.model")
+        shape = Shape(self.api, name, self.system, self.stream, self.isolation, self.logprobs, self.extra_body)
+        self._live["shape"], self._live["accepted"], self._live["findings"] = shape, Accepted(), Findings()
+
+    async def prove(self, decoding: Decoding, cache: Cache) -> None:
+        """Ask what the seat can do, and refuse an arm that it cannot be.
+
+        Raises:
+            ModelError: it does not answer, samples greedily, or scores prompts wrongly.
+        """
+        if self.probe == "off":
+            return
+        client, shape = self._live["client"], self._live["shape"]
+        try:
+            accepted, findings = await probe(client, shape, self.probe == "full", self.scoring)
+        except SeatError as fault:
+            raise ModelError(f"seat {self._shown_host()}: {fault}; {_todo(fault)}") from None
+        self._live["accepted"], self._live["findings"] = accepted, findings
+        if not decoding.greedy and findings.sampling_varies is False:
+            said = f"seat {self._shown_host()}: at temperature 1 three seeds gave one text, so a sampled arm is greedy"
+            raise ModelError(f"{said}; let the server sample (its generation config may forbid it), or use greedy")
+        if self.scoring != "off" and findings.prompt_scoring != "aligned":
+            said = f"seat {self._shown_host()}: its prompt scores are {findings.prompt_scoring}"
+            why = f" ({findings.prompt_scoring_note})" if findings.prompt_scoring_note else ""
+            raise ModelError(f"{said}{why}; set model.scoring=off, or use a seat that scores prompts")
+
+    async def complete(self, request: Request) -> Completion:
+        """The seat's answer, asked again where that may help.
+
+        Raises:
+            SeatError: there is none.
+        """
+        live = self._live
+        client: Client = live["client"]
+        shape: Shape = live["shape"]
+        path, body = shape.path, shape.body(request, live["accepted"])
+        first_sent: float | None = None
+        attempt = 0
+        while True:
+            await live["pace"].turn()
+            live["circuit"].check()
+            attempt += 1
+            try:
+                completion = await client.ask(path, body)
+            except SeatError as fault:
+                live["circuit"].failed(fault)
+                if not self.retries.again(fault, attempt):
+                    raise fault.after(attempt) from None
+                first_sent = first_sent or fault.sent
+                await asyncio.sleep(self.retries.wait_s(fault, attempt, f"{request.item_id}/{request.seed}"))
+                continue
+            live["circuit"].answered()
+            live["pace"].spent((completion.tokens_in or 0) + (completion.tokens_out or 0))
+            return completion if attempt == 1 else _retried(completion, attempt, first_sent)
+
+    async def score(self, text: str) -> PromptScores:
+        """The log-probability of every token of a text but the first, by the seat itself.
+
+        Raises:
+            ModelError: `scoring` is off.
+            SeatError: the seat did not score it.
+        """
+        if self.scoring == "off":
+            raise ModelError("this seat was not asked to score; set model.scoring")
+        return await score_prompt(self._live["client"], self._live["shape"], self.scoring, text)
+
+    async def settle(self) -> None:
+        """Read the seat's identity once more; another than before is a fault of the instrument."""
+        if "before" in self._live:
+            self._live["after"] = await identity_of(self._live["client"])
+
+    def facts(self) -> Mapping[str, Any]:
+        """What was found out about the seat, how it named itself before and after, and connections opened."""
+        live = self._live
+        if "before" not in live:
+            return {}
+        before, after = live["before"], live.get("after")
+        fault = None if after is None else changed(before, after)
+        told: dict[str, Any] = {
+            "seat": {
+                "note": self.note,
+                "model": live["shape"].model if "shape" in live else None,
+                "identity": before.told(),
+                "identity_after": None if after is None else after.told(),
+                "accepted": vars(live["accepted"]) if "accepted" in live else {},
+                "findings": vars(live["findings"]) if "findings" in live else {},
+            },
+            "connections_opened": live["client"].n_connections,
+        }
+        return told if fault is None else {**told, "instrument_fault": f"the seat changed while it answered: {fault}"}
+
+    def price(self, completion: Completion) -> float | None:
+        """What an answer cost, by the prices given; None where none are, or tokens are not known."""
+        return self.prices.of(completion)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if "client" in self._live:
+            await self._live["client"].close()
+
+    def _url(self) -> str:
+        url = self.base_url or ""
+        if self._url_variable is not None:
+            url = _from_environment(self._url_variable, "base_url")
+            try:
+                _checked_url(url, self._url_variable)
+            except ValueError as fault:
+                raise ModelError(f"model.base_url: {fault}") from None
+        url = url.rstrip("/")
+        return url if urlsplit(url).path else f"{url}/v1"
+
+    def _shown_host(self) -> str | None:
+        """The URL, or the hash that stands for it."""
+        url = self.base_url if self._url_variable is None else os.environ.get(self._url_variable)
+        return f"sha256:{hashlib.sha256((url or '').encode()).hexdigest()[:16]}" if self.hide_host else url
+
+    def _headers(self) -> dict[str, str]:
+        named = {name: _from_environment(variable, "headers_env") for name, variable in self.headers_env.items()}
+        key = None if self.key_env is None else _from_environment(self.key_env, "key_env")
+        return {**self.headers, **named, **({} if key is None else {"authorization": f"Bearer {key}"})}
+
+    def _secrets(self) -> list[str]:
+        """What no message may say."""
+        named = [*self.headers_env.values(), *([self.key_env] if self.key_env else [])]
+        hidden = [urlsplit(self._url()).netloc, urlsplit(self._url()).hostname or ""] if self.hide_host else []
+        return [*(os.environ.get(name, "") for name in named), *hidden]
+
+
+def _checked_url(url: str, name: str) -> None:
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError(f"{name} is no http:// or https:// URL; give one such as http://127.0.0.1:8000/v1")
+    if parts.username is not None or parts.query:
+        raise ValueError(f"{name} holds a user or a query; keys go into the environment (key_env)")
+
+
+def _from_environment(variable: str, setting: str) -> str:
+    value = os.environ.get(variable)
+    if not value:
+        raise ModelError(f"model.{setting}: the environment has no {variable}; set it")
+    return value
+
+
+def _retried(completion: Completion, attempts: int, first_sent: float | None) -> Completion:
+    """The answer of a later attempt: its times count from the first."""
+    times = replace(completion.times, sent=first_sent or completion.times.sent)
+    return replace(completion, attempts=attempts, times=times)
+
+
+def _todo(fault: SeatError) -> str:
+    """What to do about a seat that could not be used at all."""
+    if fault.status in (401, 403):
+        return "name the variable that holds its key with model.key_env"
+    if fault.status == 404:
+        return "mend model.base_url (most end in /v1) or model.model"
+    if fault.kind in ("connect", "connect_timeout", "reset"):
+        return "start it, or mend model.base_url"
+    if fault.kind == "tls":
+        return "name its certificates with model.connection.ca_file"
+    return "mend the seat, or the request (model.extra_body)"

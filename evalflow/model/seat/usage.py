@@ -1,0 +1,93 @@
+"""What a seat says about tokens, whoever built it. Unknown is None, never 0.
+
+Source of the names: the vendors' references as of 2026 (OpenAI, vLLM, SGLang, llama.cpp, Anthropic, DeepSeek, Gemini,
+Bedrock, Cohere); Anthropic's and Bedrock's cached tokens lie beside the prompt's, the others' inside them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+INSIDE = (
+    ("usage", "prompt_tokens_details", "cached_tokens"),
+    ("usage", "input_tokens_details", "cached_tokens"),
+    ("usage", "prompt_cache_hit_tokens"),
+    ("usage", "cached_tokens"),
+    ("usageMetadata", "cachedContentTokenCount"),
+    ("timings", "cache_n"),
+)
+"""Where cached tokens stand that the prompt's count contains."""
+BESIDE = (
+    (("usage", "cache_read_input_tokens"), ("usage", "cache_creation_input_tokens")),
+    (("usage", "cacheReadInputTokens"), ("usage", "cacheWriteInputTokens")),
+)
+"""Where cached tokens stand that the prompt's count leaves out, and those written to the cache, left out too."""
+PROMPT = (
+    ("usage", "prompt_tokens"),
+    ("usage", "input_tokens"),
+    ("usage", "inputTokens"),
+    ("usageMetadata", "promptTokenCount"),
+)
+OUTPUT = (
+    ("usage", "completion_tokens"),
+    ("usage", "output_tokens"),
+    ("usage", "outputTokens"),
+    ("usageMetadata", "candidatesTokenCount"),
+)
+REASONING = (
+    ("usage", "completion_tokens_details", "reasoning_tokens"),
+    ("usage", "output_tokens_details", "reasoning_tokens"),
+    ("usageMetadata", "thoughtsTokenCount"),
+)
+_ABSENT = object()
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Token counts of one reply. `cached_source` names the field that spoke of cached tokens, be it to say null."""
+
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    cached_tokens: int | None = None
+    cached_source: str | None = None
+    reasoning_tokens: int | None = None
+
+
+def usage_of(reply: Mapping[str, Any]) -> Usage:
+    """The counts of a reply's object, or of the last event that had any."""
+    tokens_in = _first(reply, PROMPT)
+    cached, source = None, None
+    for path in INSIDE:
+        found = _at(reply, path)
+        if found is _ABSENT:
+            continue
+        if source is None or _count(found) is not None:
+            cached, source = _count(found), ".".join(path)
+        if cached is not None:
+            break
+    for read, written in BESIDE if cached is None else ():
+        found = _count(_at(reply, read))
+        if found is not None:
+            cached, source = found, ".".join(read)
+            tokens_in = None if tokens_in is None else tokens_in + found + (_count(_at(reply, written)) or 0)
+            break
+    return Usage(tokens_in, _first(reply, OUTPUT), cached, source, _first(reply, REASONING))
+
+
+def _first(reply: Mapping[str, Any], paths: tuple[tuple[str, ...], ...]) -> int | None:
+    return next((count for path in paths if (count := _count(_at(reply, path))) is not None), None)
+
+
+def _at(node: Any, path: tuple[str, ...]) -> Any:
+    for key in path:
+        if not isinstance(node, Mapping) or key not in node:
+            return _ABSENT
+        node = node[key]
+    return node
+
+
+def _count(value: Any) -> int | None:
+    """A count of tokens; what is no whole number of at least 0 counts nothing."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None

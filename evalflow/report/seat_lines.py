@@ -1,0 +1,65 @@
+"""What the arms of seats really were, in a line each, and the driver's own error beside their times."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def seat_lines(report: Mapping[str, Any]) -> list[str]:
+    """A line per arm that asked a seat, and one on the driver's calibration; none where no arm did."""
+    seats = {name: arm for name, arm in report["arms"].items() if "seat" in arm["facts"]}
+    if not seats:
+        return []
+    return [
+        *(f"{name}: {'; '.join(_arm(arm))}" for name, arm in seats.items()),
+        calibration_line(report["calibration"]),
+    ]
+
+
+def calibration_line(calibration: Mapping[str, Any] | None) -> str:
+    """The driver's own error at each concurrency that it was measured at, or that it never was."""
+    if calibration is None:
+        return "driver: not calibrated here; evalflow calibrate measures its own error"
+    levels = [
+        f"{_ms(level['ttft_error_p50_s'])} p50, {_ms(level['ttft_error_p95_s'])} p95 at {level['concurrency']}"
+        for level in calibration["levels"]
+    ]
+    return f"driver: its own error of TTFT on a stub, by requests in flight: {'; '.join(levels)} ({calibration['taken'][:10]})"
+
+
+def _arm(arm: Mapping[str, Any]) -> list[str]:
+    return [said for said in (_load(arm), _cache(arm), _connections(arm), _driver(arm)) if said]
+
+
+def _load(arm: Mapping[str, Any]) -> str:
+    in_flight, conditions = arm["concurrency"], arm["conditions"]
+    if conditions["rate"] is not None:
+        asked = f"{conditions['rate']:g} requests/s ({conditions['arrivals']})"
+    else:
+        asked = f"{in_flight['asked']:.0f} at a time"
+        if in_flight["reachable"] < in_flight["asked"]:
+            asked += f", {in_flight['reachable']:.0f} within reach"
+    if in_flight["in_flight_mean"] is None:
+        return asked
+    return f"{asked}, in flight {in_flight['in_flight_mean']:.2f} on average, {in_flight['in_flight_max']:.0f} at most"
+
+
+def _cache(arm: Mapping[str, Any]) -> str:
+    outcome = {"held": "cache as claimed", "broken": "CACHE NOT AS CLAIMED", "cannot_say": "cache: cannot say"}
+    return f"{outcome[arm['claims']['cache']]} ({arm['claims']['cache_why']})"
+
+
+def _connections(arm: Mapping[str, Any]) -> str:
+    opened = arm["facts"].get("connections_opened")
+    return "" if opened is None else f"{opened} connection{'' if opened == 1 else 's'} opened"
+
+
+def _driver(arm: Mapping[str, Any]) -> str:
+    lag, cpu = arm["driver"].get("loop_lag_p99_s"), arm["driver"].get("cpu_ms_per_request")
+    parts = [f"lag p99 {1000 * lag:.1f} ms"] * (lag is not None) + [f"{cpu:.2f} ms CPU a request"] * (cpu is not None)
+    return f"driver {', '.join(parts)}" if parts else ""
+
+
+def _ms(seconds: float) -> str:
+    return f"{1000 * seconds:+.1f} ms"

@@ -1,0 +1,54 @@
+"""Whether an arm's cache was what its regime claims, by what the model itself reported."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from evalflow.record import Item, Row
+from evalflow.runner.parts import PlannedArm
+
+
+@dataclass(frozen=True)
+class CacheClaim:
+    """What came of the claim, and in words why."""
+
+    outcome: Literal["held", "broken", "cannot_say"]
+    why: str
+
+
+def cache_claim(planned: PlannedArm, items: Sequence[Item], rows: Iterable[Row]) -> CacheClaim:
+    """Hold the share of rows that hit the cache against the arm's claim.
+
+    A hit is a row whose cached tokens reach half of its input tokens. Of a warm arm only the rows count that were
+    warmed: a group of one shares nothing. Rows that do not say whether they hit are taken for either, so that an
+    outcome is given only where they cannot change it.
+    """
+    members = Counter(item.prefix_group for item in items if item.prefix_group)
+    answered = [row for row in rows if row.status != "error"]
+    counted = [row for row in answered if planned.arm.cache != "warm" or members[row.prefix_group] > 1]
+    if not counted:
+        return CacheClaim("cannot_say", "no row could tell" if planned.arm.cache == "warm" else "no row was answered")
+    told = [hit for row in counted if (hit := is_hit(row)) is not None]
+    hits, unknown, n = sum(told), len(counted) - len(told), len(counted)
+    if not told:
+        return CacheClaim("cannot_say", f"none of {n} rows reports cached tokens")
+    least, most = planned.arm.hits_between
+    said = f"{hits} of {n} rows hit the cache" + (f", {unknown} do not say" if unknown else "")
+    wanted = f"at least {least:g}" if planned.arm.cache == "warm" else f"at most {most:g}"
+    why = f"{said}; a {planned.arm.cache} arm claims {wanted} of them"
+    possible = (hits / n, (hits + unknown) / n)
+    if possible[0] >= least - 1e-12 and possible[1] <= most + 1e-12:
+        return CacheClaim("held", why)
+    if possible[1] < least - 1e-12 or possible[0] > most + 1e-12:
+        return CacheClaim("broken", why)
+    return CacheClaim("cannot_say", why)
+
+
+def is_hit(row: Row) -> bool | None:
+    """Whether half of a row's input was cached; None where the model does not say, which is no miss."""
+    if row.cached_tokens is None or not row.tokens_in:
+        return None
+    return 2 * row.cached_tokens >= row.tokens_in

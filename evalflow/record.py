@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, is_dataclass
+from dataclasses import dataclass, field, is_dataclass
 from typing import Any, Literal
 
 from evalflow.errors import StoredRunError
@@ -387,7 +387,7 @@ def fingerprints(items: Iterable[Item]) -> dict[str, str]:
     """
     listed = list(items)
     # the prompt is left out of the content: it is the template's, and has a fingerprint of its own
-    contents = [digest({**asdict(item), "prompt": None}) for item in listed]
+    contents = [digest({**vars(item), "prompt": None}) for item in listed]
     return {
         "content_fp": digest(sorted(contents)),
         "ordered_fp": digest(contents),

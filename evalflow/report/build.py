@@ -123,6 +123,7 @@ def _arm(name: str, scores: Scores) -> dict[str, Any]:
     arm = scores.arms[name]
     kinds = sorted({item.kind for item in arm.items if item.kind})
     seeds = arm.planned.arm.seeds
+    figures = _plain(scores.figures(name))
     return {
         "conditions": arm.planned.conditions(),
         "order": arm.trace.order if arm.trace else None,
@@ -130,9 +131,9 @@ def _arm(name: str, scores: Scores) -> dict[str, Any]:
         "errors": errors_of(arm),
         "concurrency": _concurrency(arm),
         "claims": {"cache": arm.cache_claim.outcome, "cache_why": arm.cache_claim.why},
-        "figures": _plain(scores.figures(name)),
+        "figures": figures,
         "breakdown": {f"kind={kind}": _of_rows(scores, name, kind) for kind in kinds},
-        "by_seed": {str(seed): _plain(scores.figures(name, seeds=(seed,))) for seed in seeds},
+        "by_seed": {str(s): figures if len(seeds) == 1 else _plain(scores.figures(name, seeds=(s,))) for s in seeds},
         "driver": _driver(arm),
         "facts": dict(arm.trace.facts) if arm.trace else {},
     }

@@ -39,6 +39,8 @@ class TerminalProgress:
     def row(self, row: Row) -> None:
         """A row is done."""
         self._errors += row.status == "error"
+        if self._bars.disable:
+            return  # rich works out a speed for every row, seen or not
         speed = self._bars.tasks[0].finished_speed or self._bars.tasks[0].speed
         rate = f"{speed:.0f}/s" if speed else ""
         note = f"{rate} {self._errors} errors" if self._errors else rate

@@ -25,7 +25,8 @@ def calibration_line(calibration: Mapping[str, Any] | None) -> str:
         f"{_ms(level['ttft_error_p50_s'])} p50, {_ms(level['ttft_error_p95_s'])} p95 at {level['concurrency']}"
         for level in calibration["levels"]
     ]
-    return f"driver: its own error of TTFT on a stub, by requests in flight: {'; '.join(levels)} ({calibration['taken'][:10]})"
+    said = "; ".join(levels)
+    return f"driver: its own error of TTFT on a stub, by requests in flight: {said} ({calibration['taken'][:10]})"
 
 
 def _arm(arm: Mapping[str, Any]) -> list[str]:

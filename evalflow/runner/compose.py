@@ -7,6 +7,7 @@ is looked for here first.
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from evalflow.runner.config_tree import ConfigTree
 from evalflow.runner.experiments import shipped_folder
 from evalflow.runner.overrides import forced, is_hydra, is_swept, parse, text_of
 
+_OF_A_MODEL = re.compile(r"(arms\.[^.]+\.)?model\.")
 _ONE_AT_A_TIME = threading.Lock()
 """Hydra's own state is the process', whatever its threads."""
 SETS = ("arms", "metrics", "comparisons", "gates")
@@ -152,6 +154,10 @@ def plain_of(node: Any, key: Any, where: str, faults: Faults) -> Any:
     """The node's value as plain Python, interpolations resolved, a missing value as `???`."""
     if OmegaConf.is_missing(node, key):
         return MISSING
+    if _OF_A_MODEL.match(where) and _reads_environment(node, key):
+        said = "the value of an environment variable would be written into the run's folder"
+        faults.add(where, said, "name the variable instead: key_env, headers_env, base_url=env:NAME")
+        return None
     try:
         value = node[key]
     except (OmegaConfBaseException, ValueError) as fault:
@@ -162,6 +168,13 @@ def plain_of(node: Any, key: Any, where: str, faults: Faults) -> Any:
     if isinstance(value, ListConfig):
         return [plain_of(value, i, f"{where}[{i}]", faults) for i in range(len(value))]
     return value
+
+
+def _reads_environment(node: Any, key: Any) -> bool:
+    """Whether a value is an interpolation that reads the environment: models have keys, and a config is kept."""
+    raw = node._get_node(key)
+    value = raw._value() if raw is not None else None
+    return isinstance(value, str) and "oc.env:" in value
 
 
 def _raise_interrupt(fault: BaseException) -> None:

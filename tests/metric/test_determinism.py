@@ -154,7 +154,7 @@ def test_a_model_without_tokens_leaves_the_place_unread(lab: Lab) -> None:
 
 def test_an_error_is_no_pair(lab: Lab) -> None:
     """A question that the reference did not answer counts as failed, and not as another text."""
-    arms = {"one": {"model": {"answers": {k: "right" for k in "abcde"}, "otherwise": None}}, "two": {}}
+    arms = {"one": {"model": {"answers": dict.fromkeys("abcde", "right"), "otherwise": None}}, "two": {}}
     share = lab(arms=arms, metrics={"same": METRIC}).report["arms"]["two"]["figures"]["stability/identical_text"]
     assert (share["value"], share["n_scored"], share["n_total"], share["n_error"]) == (1.0, 5, 6, 1)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import importlib.util
 import sys
 import time
@@ -139,11 +140,12 @@ class LlamaSeat(ServedSeat):
             raise ValueError("command is given; use model=served for a command line of your own")
 
     def server(self) -> Mapping[str, Any]:
-        """The model's file and digest (None while it is not there), and the server's settings."""
+        """The model's file and digest, the server's version (None while they are not there) and settings."""
         path = self._path()
         there = path is not None and path.is_file()
         return {
             "name": "llama-server",
+            "xllamacpp": _version("xllamacpp"),
             "file": path.name if path else None,
             "weights": file_digest(path) if path and there else None,
             "n_ctx": self.n_ctx,
@@ -194,3 +196,10 @@ class LlamaSeat(ServedSeat):
 
     def _path(self) -> Path | None:
         return wheel_model() if self.model_path is None else Path(self.model_path).expanduser()
+
+
+def _version(distribution: str) -> str | None:
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
 import ssl
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -226,7 +227,7 @@ class Client:
         if isinstance(cause, aiohttp.ConnectionTimeoutError):
             return SeatError("connect_timeout", f"no connection within {self._timeouts.connect_s:g} s")
         if isinstance(cause, aiohttp.ClientConnectorError | aiohttp.InvalidURL):
-            return SeatError("connect", f"no connection: {said}")
+            return SeatError("connect", f"no connection: {_reason(cause) or said}")
         if reply.first_byte is None and reply.headers is None:
             return SeatError("reset", f"the connection was lost before the answer began: {said}")
         return SeatError("cut", f"the connection was lost in the middle of the reply: {said}")
@@ -255,6 +256,14 @@ async def _read(response: httpx.Response, most: int, reply: Reply | None = None)
                 break
             raise SeatError("oversized", f"a reply of more than {most // 2**20} MiB")
     return b"".join(parts)
+
+
+def _reason(fault: BaseException) -> str | None:
+    """Why a connection failed, in the system's words, which name no host."""
+    under = getattr(fault, "os_error", None)
+    if under is None or under.errno is None:
+        return None
+    return os.strerror(under.errno) if under.errno > 0 else under.strerror
 
 
 def _proxy_of(url: str) -> str | None:

@@ -33,6 +33,7 @@ class Events:
         self._type = b""
         self._size = 0
         self._started = False
+        self._after_cr = False
 
     def feed(self, chunk: bytes) -> list[Event]:
         """The events that this chunk completes.
@@ -40,20 +41,22 @@ class Events:
         Raises:
             SeatError: `oversized`.
         """
+        if not chunk:
+            return []
+        if self._after_cr:  # a CR ended its line at once, so that no event waits; a LF after it was the same line end
+            chunk, self._after_cr = chunk.removeprefix(b"\n"), False
         self._size += len(chunk)
         if self._size > MOST_BYTES:
             raise SeatError("oversized", f"an event of more than {MOST_BYTES // 2**20} MiB")
-        if b"\n" not in chunk and b"\r" not in chunk and not self._ends_in_cr:
+        if b"\n" not in chunk and b"\r" not in chunk:
             self._rest.append(chunk)
             return []
         text = b"".join((*self._rest, chunk))
         if not self._started:
             text, self._started = text.removeprefix(b"\xef\xbb\xbf"), True
-        held = b""
-        if text.endswith(b"\r"):  # it may be half of a CRLF
-            text, held = text[:-1], b"\r"
+        self._after_cr = text.endswith(b"\r")
         *lines, last = text.split(b"\n") if b"\r" not in text else _LINE_END.split(text)
-        self._rest = [last + held]
+        self._rest = [last]
         return self._lines(lines)
 
     @property
@@ -61,20 +64,17 @@ class Events:
         """Whether bytes are left that no blank line has ended."""
         return bool(self._data or b"".join(self._rest).strip())
 
-    @property
-    def _ends_in_cr(self) -> bool:
-        return bool(self._rest) and self._rest[-1].endswith(b"\r")
-
     def _lines(self, lines: list[bytes]) -> list[Event]:
         found = []
         for line in lines:
             if not line:
                 if self._data:
                     found.append(Event(b"\n".join(self._data), self._type))
-                    self._size = len(self._rest[0])
                 self._data, self._type = [], b""
             elif line.startswith(b"data:"):
                 self._data.append(line[6:] if line.startswith(b"data: ") else line[5:])
             elif line.startswith(b"event:"):
                 self._type = line[6:].strip()
+        if b"" in lines:
+            self._size = len(self._rest[0]) + sum(map(len, self._data))
         return found

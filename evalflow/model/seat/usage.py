@@ -39,8 +39,10 @@ OUTPUT = (
 REASONING = (
     ("usage", "completion_tokens_details", "reasoning_tokens"),
     ("usage", "output_tokens_details", "reasoning_tokens"),
-    ("usageMetadata", "thoughtsTokenCount"),
 )
+"""Where reasoning stands that the output's count contains."""
+THOUGHTS = ("usageMetadata", "thoughtsTokenCount")
+"""Where reasoning stands that the output's count leaves out."""
 _ABSENT = object()
 
 
@@ -57,23 +59,29 @@ class Usage:
 
 def usage_of(reply: Mapping[str, Any]) -> Usage:
     """The counts of a reply's object, or of the last event that had any."""
-    tokens_in = _first(reply, PROMPT)
-    cached, source = None, None
-    for path in INSIDE:
+    tokens_in, tokens_out = _first(reply, PROMPT), _first(reply, OUTPUT)
+    cached, source = _cached(reply)
+    for read, written in BESIDE:
+        if source == ".".join(read) and tokens_in is not None:
+            tokens_in += (cached or 0) + (_count(_at(reply, written)) or 0)
+    reasoning, thoughts = _first(reply, REASONING), _count(_at(reply, THOUGHTS))
+    if reasoning is None and thoughts is not None:
+        reasoning = thoughts
+        tokens_out = None if tokens_out is None else tokens_out + thoughts
+    return Usage(tokens_in, tokens_out, cached, source, reasoning)
+
+
+def _cached(reply: Mapping[str, Any]) -> tuple[int | None, str | None]:
+    """Cached tokens and the field that counts them; where none does, the first that speaks of them."""
+    source = None
+    for path in (*INSIDE, *(read for read, _ in BESIDE)):
         found = _at(reply, path)
         if found is _ABSENT:
             continue
-        if source is None or _count(found) is not None:
-            cached, source = _count(found), ".".join(path)
-        if cached is not None:
-            break
-    for read, written in BESIDE if cached is None else ():
-        found = _count(_at(reply, read))
-        if found is not None:
-            cached, source = found, ".".join(read)
-            tokens_in = None if tokens_in is None else tokens_in + found + (_count(_at(reply, written)) or 0)
-            break
-    return Usage(tokens_in, _first(reply, OUTPUT), cached, source, _first(reply, REASONING))
+        if _count(found) is not None:
+            return _count(found), ".".join(path)
+        source = source or ".".join(path)
+    return None, source
 
 
 def _first(reply: Mapping[str, Any], paths: tuple[tuple[str, ...], ...]) -> int | None:

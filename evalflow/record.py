@@ -302,6 +302,7 @@ def _inside(value: Any) -> Any:
     return vars(value) if is_dataclass(value) else plain(value)
 
 
+_CANONICAL = json.JSONEncoder(sort_keys=True, ensure_ascii=True, allow_nan=False, separators=(",", ":"), default=plain)
 _LINE = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(",", ":"), default=_inside)
 
 
@@ -376,8 +377,7 @@ def check_schema(version: object, where: str) -> None:
 
 def digest(value: Any) -> str:
     """SHA-256 (64 hex digits) of the canonical JSON of `value`: sorted keys, no spaces, ASCII."""
-    text = json.dumps(value, sort_keys=True, ensure_ascii=True, allow_nan=False, separators=(",", ":"), default=plain)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(_CANONICAL.encode(value).encode()).hexdigest()
 
 
 def fingerprints(items: Iterable[Item]) -> dict[str, str]:

@@ -56,8 +56,12 @@ def _fit(hint: Any) -> Fit:
     kind: Any = get_origin(hint) or hint
     parts = get_args(hint)
     if kind in (Union, UnionType):
-        within = [_fit(part) for part in parts]
-        return lambda value: any(fit(value) for fit in within)
+        within = [_fit(part) for part in parts if part is not type(None)]
+        if len(within) == 1 and len(parts) == 2 and type(None) in parts:
+            only = within[0]
+            return lambda value: value is None or only(value)
+        every = [_fit(part) for part in parts]
+        return lambda value: any(fit(value) for fit in every)
     if kind is Literal:
         return lambda value: isinstance(value, str) and value in parts
     if kind is tuple:
@@ -69,7 +73,7 @@ def _fit(hint: Any) -> Fit:
             isinstance(value, Mapping) and all(isinstance(key, str) and inside(value[key]) for key in value)
         )
     if kind is float:
-        return lambda value: math.isfinite(value) if isinstance(value, float) else _is_whole(value)
+        return _is_finite
     if kind is int:
         return _is_whole
     if kind is Any:
@@ -80,6 +84,10 @@ def _fit(hint: Any) -> Fit:
 
 def _anything(value: Any) -> bool:  # noqa: ARG001 - a test takes what it tests
     return True
+
+
+def _is_finite(value: Any) -> bool:
+    return math.isfinite(value) if isinstance(value, float) else _is_whole(value)
 
 
 def _is_whole(value: Any) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import sys
 from collections.abc import Sequence
 from functools import partial
@@ -70,6 +71,7 @@ def carry(plan: Plan, options: Options, job: SweepJob | None = None) -> Done | N
             held.lock.release()
         say(partial(print_plan, plan, out))
         return None
+    gc.freeze()  # what was imported and planned lives to the end, and need not be walked again and again
     progress = TerminalProgress(Console(stderr=True), plan.runner.progress and options.notices)
     with contextlib.closing(progress), performed(plan, progress, notice, job) as done:
         progress.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-from evalflow.record import Item, digest
+from evalflow.record import Item
 
 WORDS = (
     "amber", "basil", "cedar", "delta", "ember", "flint", "grove", "heron", "inlet", "jetty", "knoll", "linen",
@@ -47,5 +47,5 @@ class Prompts:
         return Item(f"p{number:06d}", f"{common} {own}".lstrip(), prefix_group=in_group, cluster=in_group)
 
     def _text(self, what: str, words: int) -> str:
-        drawn = random.Random(digest([self.seed, what]))
+        drawn = random.Random(f"{self.seed} {what}")
         return " ".join(drawn.choices(WORDS, k=words))

@@ -81,8 +81,7 @@ class QuestionBank:
         if self.control is None:
             return
         for one in _loaded(self.control, CHOICE)["questions"][: self.controls]:
-            letters = LETTERS[: len(one["choices"])]
-            if one["answer"] not in letters or len(one["choices"]) != len(LETTERS):
+            if one["answer"] not in tuple(LETTERS) or len(one["choices"]) != len(LETTERS):
                 said = f"{self.control}: question {one['id']!r} needs four choices and a letter of {LETTERS}"
                 raise DataError(f"{said}; mend it")
             listed = "\n".join(f"- {choice}" for choice in one["choices"])

@@ -6,15 +6,15 @@ import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from evalflow.errors import MetricError
-from evalflow.metric.protocol import Answer, Metric, Reading, Stack
+from evalflow.metric.protocol import Answer, Clusters, Metric, Reading, Stack
 from evalflow.metric.rate import Rate
 from evalflow.numeric.undefined import Undefined
-from evalflow.record import Figure, Item, Probe, Row
+from evalflow.record import Figure, Item, Probe, Row, digest
 from evalflow.runner.plan import Plan
 from evalflow.runner.trace import Traces, merged
 from evalflow.runner.units import (
@@ -40,6 +40,9 @@ class Scores:
 
     plan: Plan
     arms: Mapping[str, ArmScores]
+    _known: dict[tuple[str, str, str, tuple[int, ...]], Mapping[str, Figure]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     @property
     def rows(self) -> list[Row]:
@@ -57,21 +60,24 @@ class Scores:
         self, arm: str, where: Mapping[str, object] | None = None, seeds: Sequence[int] | None = None
     ) -> dict[str, Figure]:
         """Every figure of an arm, over the rows that match `where`, under some of its seeds or all."""
-        scored = self.arms[arm]
         found: dict[str, Figure] = {}
-        for key, metric in self.plan.metrics.items():
-            with blamed(f"metrics.{key}"):
-                chosen = sorted(seeds or scored.planned.arm.seeds)
-                found |= _figures(key, metric, scored, self._beside(metric), where or {}, chosen)
+        for key in self.plan.metrics:
+            found |= self._of_metric(arm, key, where or {}, seeds or self.arms[arm].planned.arm.seeds)
         return found
 
     def figure(self, arm: str, name: str, where: Mapping[str, object]) -> Figure:
         """One figure of an arm, over the rows that match `where`."""
-        scored = self.arms[arm]
         key, _ = self.plan.owner(name)
-        with blamed(f"metrics.{key}"):
-            metric, chosen = self.plan.metrics[key], sorted(scored.planned.arm.seeds)
-            return _figures(key, metric, scored, self._beside(metric), where, chosen)[name]
+        return self._of_metric(arm, key, where, self.arms[arm].planned.arm.seeds)[name]
+
+    def _of_metric(self, arm: str, key: str, where: Mapping[str, object], seeds: Sequence[int]) -> Mapping[str, Figure]:
+        """A metric's figures, computed once: gates and the report ask for the same ones."""
+        asked = (arm, key, digest(dict(where)) if where else "", tuple(sorted(seeds)))
+        if asked not in self._known:
+            metric = self.plan.metrics[key]
+            with blamed(f"metrics.{key}"):
+                self._known[asked] = _figures(key, metric, self.arms[arm], self._beside(metric), where, asked[3])
+        return self._known[asked]
 
     def _beside(self, metric: Metric) -> ArmScores | None:
         """The arm that a metric over pairs holds the others against."""
@@ -117,38 +123,51 @@ def score(plan: Plan, rows: Iterable[Row], probes: Sequence[Probe], traces: Trac
     arms = {}
     for name, planned in plan.arms.items():
         found = {
-            (seed, item.id): _scored(plan, Answer(item, _of(item, row)))
+            (seed, item.id): _scored(plan, item, row)
             for seed in sorted(planned.arm.seeds)
             for item in items
             if (row := by_key.get((name, seed, item.id))) is not None
         }
         own = tuple(probe for probe in probes if probe.arm == name)
         trace = merged(traces.get(name, ()), {row.session for row in found.values()})
-        arms[name] = ArmScores(planned, items, found, own, trace)
+        arms[name] = ArmScores(planned, items, found, own, trace, plan.items)
     return Scores(plan, arms)
 
 
-def _of(item: Item, row: Row) -> Row:
-    """The row with its item's groupings."""
-    return replace(row, kind=item.kind, cluster=item.cluster, prefix_group=item.prefix_group)
+def _scored(plan: Plan, item: Item, row: Row) -> Row:
+    """The row with its item's groupings, what is served of it, and its statistics.
 
-
-def _scored(plan: Plan, answer: Answer) -> Row:
-    """The row with what is served of it and its statistics, metric by metric: a later one may read an earlier one's."""
-    if plan.serving is not None and answer.row.draft is not None:
-        with blamed("serving", f" on item {answer.item.id!r}"):
-            served = plan.serving.serve(answer.item, answer.row.draft)
-            detail = {**answer.row.detail, "serving": _as_plain(served.detail)}
-            answer = Answer(answer.item, replace(answer.row, served=served.text, detail=detail))
-    row = answer.row
-    stats, details = dict(row.stats), dict(row.detail)
-    growing = Answer(answer.item, replace(row, stats=stats, detail=details))  # nobody else has these two dicts
-    for key, metric in plan.metrics.items():
-        if metric.grain == "row":
-            with blamed(f"metrics.{key}", f" on item {answer.item.id!r}"):
-                details[key] = _as_plain(metric.detail(growing))
-                stats[key] = stats_of(metric, growing)
-    return growing.row
+    Statistics come metric by metric: a later one may read an earlier one's.
+    """
+    stats: dict[str, Stats | None] = {}
+    detail = dict(row.detail)
+    served = row.served
+    if plan.serving is not None and row.draft is not None:
+        with blamed("serving", f" on item {item.id!r}"):
+            given = plan.serving.serve(item, row.draft)
+            served, detail["serving"] = given.text, _as_plain(given.detail)
+    # nobody else has the two dicts, so they may grow in a row that is frozen to everybody
+    scored = replace(
+        row,
+        kind=item.kind,
+        cluster=item.cluster,
+        prefix_group=item.prefix_group,
+        served=served,
+        stats=stats,
+        detail=detail,
+    )
+    answer, place = Answer(item, scored), ""
+    try:
+        for key, metric in plan.metrics.items():
+            if metric.grain == "row":
+                place = f"metrics.{key}"
+                detail[key] = _as_plain(metric.detail(answer))
+                stats[key] = stats_of(metric, answer)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as fault:
+        raise blame(place, fault, f" on item {item.id!r}") from fault
+    return scored
 
 
 def _as_plain(told: Mapping[str, object]) -> Mapping[str, object]:
@@ -175,9 +194,13 @@ def blamed(where: str, on: str = "") -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         raise
-    except BaseException as fault:  # a SystemExit must not end the process with a code of its own
-        said = f"{type(fault).__name__}: {fault}"
-        raise MetricError(f"{where}: {said}{on}; mend the metric and score the run again") from fault
+    except BaseException as fault:
+        raise blame(where, fault, on) from fault
+
+
+def blame(where: str, fault: BaseException, on: str = "") -> MetricError:
+    """The error of a metric that raised, be it a SystemExit: it must not end the process with a code of its own."""
+    return MetricError(f"{where}: {type(fault).__name__}: {fault}{on}; mend the metric and score the run again")
 
 
 def _figures(
@@ -205,11 +228,13 @@ def _figures(
     )
     base = metric.figure or f"quality/{key}"
     reason = _why_undefined(metric, arm, shape, where) or (beside and _why_alone(metric, arm, beside))
-    found = {}
-    for suffix, reading in metric.readings().items():
-        name = f"{base}/{suffix}" if suffix else base
-        found[name] = replace(shape, reason=reason) if reason else _read(reading, metric, units, shape)
-    return found
+    names = {f"{base}/{suffix}" if suffix else base: reading for suffix, reading in metric.readings().items()}
+    if reason:
+        return dict.fromkeys(names, replace(shape, reason=reason))
+    kept = [unit for unit in (averaged(units) if metric.averages_seeds else units) if unit.stats is not None]
+    stack: Stack = np.array([unit.stats for unit in kept], dtype=np.float64)
+    clusters = np.array([unit.cluster for unit in kept], dtype=object)
+    return {name: _read(reading, stack, clusters, shape) for name, reading in names.items()}
 
 
 def _n_sessions(units: Sequence[Unit]) -> int | None:
@@ -246,10 +271,7 @@ def _why_alone(metric: Metric, arm: ArmScores, beside: ArmScores) -> str | None:
     return beside.faulty or (beside.untimed if metric.timed else None)
 
 
-def _read(reading: Reading, metric: Metric, units: Sequence[Unit], shape: Figure) -> Figure:
-    kept = [unit for unit in (averaged(units) if metric.averages_seeds else units) if unit.stats is not None]
-    stack: Stack = np.array([unit.stats for unit in kept], dtype=np.float64)
-    clusters = np.array([unit.cluster for unit in kept], dtype=object)
+def _read(reading: Reading, stack: Stack, clusters: Clusters, shape: Figure) -> Figure:
     try:
         value = number(reading.value(stack))
     except (Undefined, ZeroDivisionError, OverflowError) as undefined:

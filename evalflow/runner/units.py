@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,8 +19,7 @@ from evalflow.runner.trace import ArmTrace
 Stats = tuple[float, ...]
 
 
-@dataclass(frozen=True)
-class Unit:
+class Unit(NamedTuple):
     """One unit's statistics under one metric, and what it depends on; `stats` is None where it is excluded."""
 
     stats: Stats | None
@@ -38,6 +38,8 @@ class ArmScores:
     rows: Mapping[tuple[int, str], Row]
     probes: tuple[Probe, ...]
     trace: ArmTrace | None
+    walked: tuple[Item, ...]
+    """The items in the order of the dataset, which `items` are not."""
 
     @property
     def n_planned(self) -> int:
@@ -86,7 +88,7 @@ class ArmScores:
     @cached_property
     def cache_claim(self) -> CacheClaim:
         """Whether its cache was what its regime claims."""
-        return cache_claim(self.planned, self.items, self.rows.values())
+        return cache_claim(self.planned, self.walked, self.rows.values())
 
 
 def stats_of(metric: Metric, unit: object) -> Stats | None:
@@ -106,6 +108,8 @@ def number(value: object) -> float:
     Raises:
         TypeError: it is none; a text is none either.
     """
+    if type(value) is float:
+        return value
     if isinstance(value, str | bytes) or not hasattr(value, "__float__"):
         raise TypeError(f"{value!r:.60} is no number")
     return float(value)

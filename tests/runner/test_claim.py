@@ -29,10 +29,11 @@ def planned(arm: Arm) -> PlannedArm:
 
 
 def claimed(arm: Arm, letters: str, group: str = "g") -> tuple[str, str]:
-    """Outcome and words of an arm with a row per letter, all of one group."""
-    items = [Item(f"i{place}", "p", prefix_group=group) for place in range(len(letters))]
+    """Outcome and words of an arm with a row per letter, all of one group where it is a warm one."""
+    own = group if arm.cache == "warm" else ""
+    items = [Item(f"i{place}", "p", prefix_group=own) for place in range(len(letters))]
     rows = [
-        failed(item.id) if letter == "e" else row(item.id, ROWS[letter], group=group)
+        failed(item.id) if letter == "e" else row(item.id, ROWS[letter], group=own)
         for item, letter in zip(items, letters, strict=True)
     ]
     claim = cache_claim(planned(arm), items, rows)
@@ -95,8 +96,11 @@ def test_an_arms_own_bound_is_what_it_claims() -> None:
 
 def test_the_words_have_the_counts_and_the_claim() -> None:
     """What was seen, how much is not known, and what was claimed of it."""
-    assert claimed(Arm(), "mmh?")[1] == "1 of 4 rows hit the cache, 1 do not say; a cold arm claims at most 0.1 of them"
-    assert claimed(Arm(cache="warm"), "hm")[1] == ("1 of 2 rows hit the cache; a warm arm claims at least 0.9 of them")
+    cold, isolated = claimed(Arm(), "mmh?")[1], claimed(Arm(cache="isolated"), "hm")[1]
+    assert cold == "1 of 4 first reads of a group hit the cache, 1 do not say; a cold arm claims at most 0.1 of them"
+    assert isolated == "1 of 2 rows hit the cache; an isolated arm claims at most 0 of them"
+    warm = claimed(Arm(cache="warm"), "hm")[1]
+    assert warm == "1 of 2 warmed rows hit the cache; a warm arm claims at least 0.9 of them"
     assert claimed(Arm(), "??")[1] == "none of 2 rows reports cached tokens"
 
 
@@ -104,7 +108,7 @@ def test_an_error_row_is_no_miss() -> None:
     """Two of two answered rows hit; the third was never answered."""
     assert claimed(Arm(cache="warm"), "hhe") == (
         "held",
-        "2 of 2 rows hit the cache; a warm arm claims at least 0.9 of them",
+        "2 of 2 warmed rows hit the cache; a warm arm claims at least 0.9 of them",
     )
     assert claimed(Arm(), "ee") == ("cannot_say", "no row was answered")
 
@@ -119,7 +123,15 @@ def test_of_a_warm_arm_only_what_was_warmed_counts() -> None:
     ]
     rows = [row("a", 60, group="g"), row("b", 60, group="g"), row("c", 0, group="alone"), row("d", 0)]
     assert cache_claim(planned(Arm(cache="warm")), items, rows).outcome == "held"
-    assert cache_claim(planned(Arm(hit_ceiling=0.4)), items, rows).outcome == "broken"  # of a cold arm all count
+
+
+def test_of_a_cold_arm_only_first_reads_count() -> None:
+    """What a later item of a group finds, the first one left; by the dataset's order, whatever the rows' is."""
+    items = [Item(name, "p", prefix_group=group) for name, group in (("z", "g"), ("a", "g"), ("b", ""), ("c", ""))]
+    rows = [row("a", 60, group="g"), row("z", 0, group="g"), row("b", 0), row("c", 0)]
+    assert cache_claim(planned(Arm()), items, rows).outcome == "held"
+    assert cache_claim(planned(Arm()), items[1:], rows).outcome == "broken"
+    assert cache_claim(planned(Arm(cache="isolated")), items, rows).outcome == "broken"  # there all count
 
 
 def test_a_warm_arm_of_single_items_cannot_say() -> None:

@@ -7,7 +7,7 @@ several `data` lines are joined, a line that begins with a colon is a comment.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from evalflow.model.seat.failure import SeatError
 
@@ -16,8 +16,7 @@ MOST_BYTES = 16 * 2**20
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 
 
-@dataclass(frozen=True)
-class Event:
+class Event(NamedTuple):
     """One event: its data as bytes, and its type where it has one (`error`, say)."""
 
     data: bytes

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import uuid
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,8 +16,10 @@ from evalflow.record import Completion, Decoding, Request
 QUESTION = "Name a colour, an animal and a town, and say one sentence about each of them."
 STEPS = (1, 16, 32, 64, 128, 256)
 """Block sizes that a prefix cache may go by (tokens)."""
-WORDS = 320
-"""The length of the prompt that the cache is tried with."""
+TRIED = 505
+"""The length of the prompt that the cache is tried with (tokens): each of the steps leaves another part of it out."""
+Ask = Callable[[str, Mapping[str, Any], str], Awaitable[Completion]]
+"""Sends a body to a path, and again where that may help; the chance in the waits is drawn from the last."""
 REFUSED = (400, 404, 405, 415, 422, 500)
 """What a strict server answers to a field that it does not know."""
 
@@ -48,13 +50,13 @@ class Findings:
     prompt_scoring_note: str | None = None
 
 
-async def probe(client: Client, shape: Shape, full: bool, scoring: Scoring) -> tuple[Accepted, Findings]:
+async def probe(ask: Ask, client: Client, shape: Shape, full: bool, scoring: Scoring) -> tuple[Accepted, Findings]:
     """Find out which optional fields a seat takes, and, in full, how it caches, samples, counts and scores.
 
     Raises:
         SeatError: it does not answer the plainest request.
     """
-    accepted, first = await _accepted(client, shape)
+    accepted, first = await _accepted(ask, shape)
     findings = Findings(
         streams=first.times.first_token is not None if shape.stream else None,
         stream_usage=first.tokens_source == "usage" if shape.stream else None,
@@ -63,7 +65,7 @@ async def probe(client: Client, shape: Shape, full: bool, scoring: Scoring) -> t
         cached_source=first.cached_source,
         logprobs=bool(first.tokens) if shape.logprobs is not None else None,
     )
-    asks = _Asks(client, shape, accepted)
+    asks = _Asks(ask, shape, accepted)
     if full:
         findings = await _cache(asks, findings)
         findings = await _sampling(asks, findings)
@@ -79,27 +81,27 @@ async def probe(client: Client, shape: Shape, full: bool, scoring: Scoring) -> t
 class _Asks:
     """Asks small questions of a seat as an arm would."""
 
-    client: Client
+    ask: Ask
     shape: Shape
     accepted: Accepted
 
-    async def __call__(self, prompt: str, decoding: Decoding, seed: int = 0, **over: Any) -> Completion | None:
+    async def __call__(self, prompt: str, decoding: Decoding, seed: int = 0) -> Completion | None:
         """The answer; None where there is none."""
         request = Request("probe", prompt, decoding, seed, cache_salt="", cache="warm")
         try:
-            return await self.client.ask(self.shape.path, {**self.shape.body(request, self.accepted), **over})
+            return await self.ask(self.shape.path, self.shape.body(request, self.accepted), "probe")
         except SeatError:
             return None
 
 
-async def _accepted(client: Client, shape: Shape) -> tuple[Accepted, Completion]:
+async def _accepted(ask: Ask, shape: Shape) -> tuple[Accepted, Completion]:
     """The most that a seat takes without complaint, and its first answer."""
     accepted = Accepted()
     request = Request("probe", QUESTION, Decoding(max_tokens=4), 0, cache_salt=uuid.uuid4().hex[:16])
     refused: SeatError | None = None
     for tried in (accepted, *accepted.without()):
         try:
-            return tried, await client.ask(shape.path, shape.body(request, tried))
+            return tried, await ask(shape.path, shape.body(request, tried), "probe")
         except SeatError as fault:
             if fault.status not in REFUSED:
                 raise
@@ -110,9 +112,12 @@ async def _accepted(client: Client, shape: Shape) -> tuple[Accepted, Completion]
 
 async def _cache(asks: _Asks, findings: Findings) -> Findings:
     """The same long prompt twice: what the second read from the cache."""
-    own = uuid.uuid4().hex
-    prompt = f"{own[:8]} " + " ".join(f"{own[i % 24 : i % 24 + 3]}" for i in range(WORDS))
-    once = Decoding(max_tokens=1)
+    own, once = uuid.uuid4().hex, Decoding(max_tokens=1)
+    short = await asks(f"{own} a", once)
+    if short is None:
+        return findings
+    words = TRIED - (short.tokens_in or 0) + 1  # a word that short is one token to most tokenizers
+    prompt = " ".join((own, *["a"] * max(words, 1)))
     await asks(prompt, once)
     again = await asks(prompt, once)
     if again is None:
@@ -140,7 +145,7 @@ async def _sampling(asks: _Asks, findings: Findings) -> Findings:
 async def _refuses_unknown(asks: _Asks) -> bool | None:
     body = asks.shape.body(Request("probe", "Hi", Decoding(max_tokens=1), 0), asks.accepted)
     try:
-        await asks.client.ask(asks.shape.path, {**body, "model": f"no-such-model-{uuid.uuid4().hex[:8]}"})
+        await asks.ask(asks.shape.path, {**body, "model": f"no-such-model-{uuid.uuid4().hex[:8]}"}, "probe")
     except SeatError as fault:
         return True if fault.status is not None else None
     return False
@@ -171,7 +176,9 @@ def _counted(answer: Completion) -> bool | None:
 
 
 def _step(n_prompt: int, n_cached: int) -> int | None:
-    """The least block size by which so many are cached of a repeated prompt: whole blocks of all but its last token."""
-    if n_cached == 0:
-        return None
-    return next((step for step in STEPS if math.floor((n_prompt - 1) / step) * step == n_cached), None)
+    """The block size by which so many are cached of a repeated prompt: whole blocks of all but its last token.
+
+    None where nothing was, or where several sizes would give the same.
+    """
+    possible = [step for step in STEPS if n_cached and (n_prompt - 1) // step * step == n_cached]
+    return possible[0] if len(possible) == 1 else None

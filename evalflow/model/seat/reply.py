@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import math
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from evalflow.model.seat.events import Event
 from evalflow.model.seat.failure import SeatError
-from evalflow.model.seat.usage import Usage, usage_of
+from evalflow.model.seat.usage import Usage, count_of, usage_of
 from evalflow.record import Completion, FinishReason, Times, Token
 
 FINISHED: Mapping[str, FinishReason] = {
@@ -26,7 +26,10 @@ FINISHED: Mapping[str, FinishReason] = {
 BROKEN_OFF = ("error", "abort", "cancelled")
 """Reasons for which a reply ended that leave it without an answer."""
 USAGE_KEYS = ("usage", "usageMetadata", "timings")
-_DECODE = json.JSONDecoder().decode
+HIDDEN = ("reasoning_content", "reasoning", "tool_calls", "function_call")
+"""Parts of a message that are tokens and no text."""
+_SCAN = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
+"""What `decode` does for a whole text, less its own Python: there is an event per token."""
 SHOWN = 200
 """Characters of a seat's own words that a message carries."""
 
@@ -41,6 +44,7 @@ class Reply:
         self.first_visible: float | None = None
         self.done = False
         self.finish: str | None = None
+        self._hidden = False
         self._text: list[str] = []
         self._stamps: list[float] = []
         self._so_far: list[int | None] = []
@@ -80,8 +84,7 @@ class Reply:
                 self.first_visible = stamp
         if choice.get("logprobs") is not None:
             self._tokens += tokens_of(choice["logprobs"])
-        if choice.get("finish_reason") is not None:
-            self.finish = str(choice["finish_reason"])
+        self._end(choice)
 
     def take_whole(self, body: bytes) -> None:
         """A reply that came in one piece, which says nothing of when its tokens came.
@@ -99,9 +102,9 @@ class Reply:
         message = choice.get("message")
         part = message if isinstance(message, Mapping) else {"content": choice.get("text")}
         self._text.append(_text(part.get("content")))
+        self._hidden = _hidden(part)
         self._tokens += tokens_of(choice.get("logprobs"))
-        if choice.get("finish_reason") is not None:
-            self.finish = str(choice["finish_reason"])
+        self._end(choice)
         self.done = True
 
     def completion(self, end: float) -> Completion:
@@ -115,7 +118,7 @@ class Reply:
         if self.finish is None and not self.done:
             raise SeatError("cut", "the reply ended without finish_reason and without [DONE]")
         usage, text = usage_of(self._counts), "".join(self._text)
-        written = bool(self._stamps) or bool(text)
+        written = bool(self._stamps) or bool(text) or self._hidden
         # a model may end at once, with its end token alone; then it says so, and counts no more than that one
         if not written and (self.finish is None or (usage.tokens_out or 0) > 1 or usage.tokens_out is None):
             counted = "" if usage.tokens_out is None else f" (its usage says {usage.tokens_out})"
@@ -139,9 +142,14 @@ class Reply:
             tokens=tuple(self._tokens) or None,
         )
 
+    def _end(self, choice: Mapping[str, Any]) -> None:
+        """Note why it ended; some seats say "" until it does."""
+        if choice.get("finish_reason"):
+            self.finish = str(choice["finish_reason"])
+
     def _count(self, told: Mapping[str, Any]) -> None:
         for key in USAGE_KEYS:
-            if told.get(key) is not None:
+            if key in told and told[key] is not None:
                 self._counts[key] = told[key]
 
     def _times(self, end: float) -> Times:
@@ -158,13 +166,14 @@ class Reply:
     def _chunk_tokens(self, usage: Usage) -> tuple[int, ...] | None:
         """Tokens in each chunk of text: by the seat's running count, or one each where that adds up.
 
-        The end token is counted by some seats and carries no text, hence the one that may be left over. Where the seat
+        A count that stands still or runs back tells nothing, nor does the sum beside it. The end token is counted by some seats and carries no text, hence the one that may be left over. Where the seat
         counts nothing, `tokens_source` says that chunks are taken for tokens.
         """
         chunks = len(self._stamps)
         so_far = [count for count in self._so_far if count is not None]
-        if chunks and len(so_far) == chunks and all(b > a for a, b in zip([0, *so_far], so_far, strict=False)):
-            return tuple(b - a for a, b in zip([0, *so_far], so_far, strict=False))
+        if chunks and len(so_far) == chunks:
+            in_each = tuple(b - a for a, b in zip([0, *so_far], so_far, strict=False))
+            return in_each if min(in_each) > 0 else None
         if chunks and (usage.tokens_out is None or usage.tokens_out - chunks in (0, 1)):
             return (1,) * chunks
         return None
@@ -180,10 +189,13 @@ def as_object(body: bytes) -> dict[str, Any]:
         SeatError: `bad_reply`.
     """
     try:
-        told = _DECODE(body.decode("utf-8"))
+        text = body.decode("utf-8").strip()
+        told, end = _SCAN(text, 0)
+        if end != len(text):
+            raise ValueError("more follows")
     except UnicodeDecodeError as fault:
         raise SeatError("bad_reply", f"no UTF-8 at byte {fault.start}: {_short(body)}") from None
-    except (ValueError, RecursionError):
+    except (ValueError, StopIteration, RecursionError):
         raise SeatError("bad_reply", f"no JSON: {_short(body)}") from None
     if not isinstance(told, dict):
         raise SeatError("bad_reply", f"JSON, but no object: {_short(body)}")
@@ -195,10 +207,18 @@ def words_of(told: Mapping[str, Any]) -> str:
     error = told.get("error", told.get("detail", told))
     if isinstance(error, Mapping):
         error = error.get("message", error)
-    if isinstance(error, list) and error and isinstance(error[0], Mapping):
-        error = "; ".join(f"{'.'.join(map(str, one.get('loc', ())))} {one.get('msg', '')}".strip() for one in error)
+    if isinstance(error, list):
+        error = "; ".join(map(_placed, error))
     said = error if isinstance(error, str) else json.dumps(error)
     return " ".join(said.split())[:SHOWN]
+
+
+def _placed(one: Any) -> str:
+    """One entry of a list of faults: where, and what."""
+    if not isinstance(one, Mapping):
+        return str(one)
+    where = one.get("loc")
+    return f"{'.'.join(map(str, where)) if isinstance(where, list) else ''} {one.get('msg', '')}".strip()
 
 
 def tokens_of(logprobs: Any) -> list[Token]:
@@ -210,7 +230,7 @@ def tokens_of(logprobs: Any) -> list[Token]:
         return [
             Token(str(entry.get("token", "")), float(entry["logprob"]), _margin(_listed(entry.get("top_logprobs"))))
             for entry in listed
-            if _is_number(entry.get("logprob"))
+            if is_number(entry.get("logprob"))
         ]
     texts, values = logprobs.get("tokens"), logprobs.get("token_logprobs")
     if not isinstance(texts, list) or not isinstance(values, list):
@@ -218,10 +238,16 @@ def tokens_of(logprobs: Any) -> list[Token]:
     tops = logprobs.get("top_logprobs")
     tops = tops if isinstance(tops, list) and len(tops) == len(texts) else [None] * len(texts)
     return [
-        Token(str(text), float(value), _margin(list(top.values()) if isinstance(top, Mapping) else _listed(top)))
+        Token(str(text), float(value), _margin(_beside(top, value) if isinstance(top, Mapping) else _listed(top)))
         for text, value, top in zip(texts, values, tops, strict=False)
-        if _is_number(value)
+        if is_number(value)
     ]
+
+
+def _beside(top: Mapping[str, Any], drawn: float) -> list[Any]:
+    """The likeliest of a mapping, which holds the drawn token too: of two, the lesser may be there for that alone."""
+    values = list(top.values())
+    return [] if len(values) == 2 and drawn < max(filter(is_number, values), default=drawn) else values
 
 
 def _listed(top: Any) -> list[Any]:
@@ -230,12 +256,13 @@ def _listed(top: Any) -> list[Any]:
 
 def _margin(values: Sequence[Any]) -> float | None:
     """The likeliest log-probability less the second's (nats); None where fewer than two are given."""
-    best = sorted((float(value) for value in values if _is_number(value)), reverse=True)
+    best = sorted((float(value) for value in values if is_number(value)), reverse=True)
     return best[0] - best[1] if len(best) > 1 else None
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+def is_number(value: Any) -> bool:
+    """Whether a JSON value is a finite number that a float can hold."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
 def _choice(told: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -257,16 +284,12 @@ def _text(content: Any) -> str:
 
 def _hidden(part: Mapping[str, Any]) -> bool:
     """Whether a part carries tokens that are no visible text: reasoning, under either name, or a tool call's."""
-    if part.get("reasoning_content") or part.get("reasoning"):
-        return True
-    calls = part.get("tool_calls")
-    return bool(calls) and isinstance(calls, list)
+    return any(part.get(name) for name in HIDDEN)
 
 
 def _so_far(usage: Any) -> int | None:
     """The running count of output tokens, where an event brought one."""
-    count = usage.get("completion_tokens") if isinstance(usage, dict) else None
-    return count if isinstance(count, int) else None
+    return count_of(usage.get("completion_tokens")) if isinstance(usage, dict) else None
 
 
 def _short(body: bytes) -> str:

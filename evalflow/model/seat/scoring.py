@@ -9,7 +9,7 @@ from typing import Any, Literal
 from evalflow.model.seat.body import Shape
 from evalflow.model.seat.client import Client
 from evalflow.model.seat.failure import SeatError
-from evalflow.model.seat.reply import tokens_of, words_of
+from evalflow.model.seat.reply import is_number, tokens_of, words_of
 
 Scoring = Literal["off", "echo", "prompt_logprobs"]
 Alignment = Literal["aligned", "misaligned", "absent", "not asked"]
@@ -62,17 +62,19 @@ async def alignment(client: Client, shape: Shape, scoring: Scoring) -> tuple[Ali
     written = tokens_of(_first(told.get("choices")).get("logprobs")) if isinstance(told, Mapping) else []
     if status != 200 or not written:
         return "absent", f"status {status} and no log-probabilities for generated tokens"
-    continued = TRIAL + "".join(token.text for token in written)
+    continuation = "".join(token.text for token in written)
     try:
-        scores = await score_prompt(client, shape, scoring, continued)
+        scores = await score_prompt(client, shape, scoring, TRIAL + continuation)
     except SeatError as fault:
         if fault.kind not in ("bad_reply",) and fault.status is None:
             raise
         return "absent", str(fault)
-    told_again = list(zip(scores.tokens, scores.logprobs, strict=True))[-len(written) :]
-    for (text, score), token in zip(told_again, written, strict=False):
+    begins = next((i for i in range(len(scores.tokens)) if "".join(scores.tokens[i:]) == continuation), None)
+    if begins is None or scores.tokens[begins] != written[0].text:
+        return "misaligned", f"the tokens that it scores do not end in {continuation!r}, which it wrote"
+    for text, score, token in zip(scores.tokens[begins:], scores.logprobs[begins:], written, strict=False):
         if text != token.text:
-            return "misaligned", f"it wrote {token.text!r} and scores {text!r} in its place"
+            break  # read as a prompt, a text may be cut otherwise: two line ends are one token then
         if score is None or abs(score - token.logprob) > TOLERANCE_NATS:
             said = "nothing" if score is None else f"{score:.2f}"
             return "misaligned", f"it wrote {token.text!r} at {token.logprob:.2f} nats and scores it {said}"
@@ -104,7 +106,7 @@ def _prompt_logprobs(choice: Mapping[str, Any]) -> PromptScores | None:
 
 
 def _number(value: Any) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    return float(value) if is_number(value) else None
 
 
 def _first(choices: Any) -> Mapping[str, Any]:

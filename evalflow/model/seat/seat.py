@@ -24,7 +24,10 @@ from evalflow.model.seat.scoring import PromptScores, Scoring, score_prompt
 from evalflow.record import Cache, Completion, Decoding, Request
 
 FROM_ENV = "env:"
-SECRET_HEADERS = ("authorization", "api-key", "x-api-key", "proxy-authorization", "cookie")
+SECRET_HEADERS = ("auth", "key", "token", "secret", "cookie", "credential", "password")
+"""A header whose name holds one of these is no setting for a config that is kept."""
+SHORTEST_KEY = 8
+"""Shorter keys are placeholders (`EMPTY`, `none`), which an answer may well hold."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,7 @@ class Seat(Model):
         if not self.note.strip():
             raise ValueError("note is empty; say whose seat it is and what it runs on")
         self._check_url()
-        secret = [name for name in self.headers if name.lower() in SECRET_HEADERS]
+        secret = [name for name in self.headers if any(part in name.lower() for part in SECRET_HEADERS)]
         if secret:
             raise ValueError(f"headers holds {secret[0]}; name a variable by key_env or headers_env instead")
         if self.logprobs is not None and not 0 <= self.logprobs <= 20:
@@ -143,7 +146,7 @@ class Seat(Model):
             return
         client, shape = self._live["client"], self._live["shape"]
         try:
-            accepted, findings = await probe(client, shape, self.probe == "full", self.scoring)
+            accepted, findings = await probe(self._ask, client, shape, self.probe == "full", self.scoring)
         except SeatError as fault:
             raise ModelError(f"seat {self._shown_host()}: {fault}; {_todo(fault)}") from None
         self._live["accepted"], self._live["findings"] = accepted, findings
@@ -161,27 +164,32 @@ class Seat(Model):
         Raises:
             SeatError: there is none.
         """
-        live = self._live
-        client: Client = live["client"]
-        shape: Shape = live["shape"]
-        path, body = shape.path, shape.body(request, live["accepted"])
+        shape: Shape = self._live["shape"]
+        body = shape.body(request, self._live["accepted"])
+        return await self._ask(shape.path, body, f"{request.item_id}/{request.seed}")
+
+    async def _ask(self, path: str, body: Mapping[str, Any], seed: str) -> Completion:
+        """One answer, within the limits; the chance in the waits is drawn from `seed`."""
+        client, circuit, pace = self._live["client"], self._live["circuit"], self._live["pace"]
         first_sent: float | None = None
         attempt = 0
         while True:
-            await live["pace"].turn()
-            live["circuit"].check()
+            await pace.turn()
+            circuit.check()
             attempt += 1
             try:
                 completion = await client.ask(path, body)
             except SeatError as fault:
-                live["circuit"].failed(fault)
+                circuit.failed(fault)
                 if not self.retries.again(fault, attempt):
                     raise fault.after(attempt) from None
                 first_sent = first_sent or fault.sent
-                await asyncio.sleep(self.retries.wait_s(fault, attempt, f"{request.item_id}/{request.seed}"))
+                await asyncio.sleep(self.retries.wait_s(fault, attempt, seed))
                 continue
-            live["circuit"].answered()
-            live["pace"].spent((completion.tokens_in or 0) + (completion.tokens_out or 0))
+            circuit.answered()
+            pace.spent((completion.tokens_in or 0) + (completion.tokens_out or 0))
+            if any(key in completion.text for key in self._keys() if len(key) >= SHORTEST_KEY):
+                raise SeatError("bad_reply", "the answer holds the key that was sent with the request; it is not kept")
             return completion if attempt == 1 else _retried(completion, attempt, first_sent)
 
     async def score(self, text: str) -> PromptScores:
@@ -252,23 +260,34 @@ class Seat(Model):
 
     def _secrets(self) -> list[str]:
         """What no message may say."""
+        parts = urlsplit(self._url())
+        port = [] if parts.port is None else [f":{parts.port}"]
+        return [*self._keys(), *([parts.netloc, parts.hostname or "", *port] if self.hide_host else [])]
+
+    def _keys(self) -> list[str]:
         named = [*self.headers_env.values(), *([self.key_env] if self.key_env else [])]
-        hidden = [urlsplit(self._url()).netloc, urlsplit(self._url()).hostname or ""] if self.hide_host else []
-        return [*(os.environ.get(name, "") for name in named), *hidden]
+        return [os.environ.get(name, "").strip() for name in named]
 
 
 def _checked_url(url: str, name: str) -> None:
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError(f"{name} is no http:// or https:// URL; give one such as http://127.0.0.1:8000/v1")
+    try:
+        _ = parts.port
+    except ValueError:
+        raise ValueError(f"{name} has a port that is none; give one such as http://127.0.0.1:8000/v1") from None
     if parts.username is not None or parts.query:
         raise ValueError(f"{name} holds a user or a query; keys go into the environment (key_env)")
 
 
 def _from_environment(variable: str, setting: str) -> str:
-    value = os.environ.get(variable)
+    """A variable's value, without the blanks and line ends that copying leaves around it."""
+    value = os.environ.get(variable, "").strip()
     if not value:
         raise ModelError(f"model.{setting}: the environment has no {variable}; set it")
+    if not (value.isascii() and value.isprintable()):
+        raise ModelError(f"model.{setting}: {variable} holds characters that no header can carry; set it anew")
     return value
 
 

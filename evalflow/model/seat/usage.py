@@ -63,8 +63,8 @@ def usage_of(reply: Mapping[str, Any]) -> Usage:
     cached, source = _cached(reply)
     for read, written in BESIDE:
         if source == ".".join(read) and tokens_in is not None:
-            tokens_in += (cached or 0) + (_count(_at(reply, written)) or 0)
-    reasoning, thoughts = _first(reply, REASONING), _count(_at(reply, THOUGHTS))
+            tokens_in += (cached or 0) + (count_of(_at(reply, written)) or 0)
+    reasoning, thoughts = _first(reply, REASONING), count_of(_at(reply, THOUGHTS))
     if reasoning is None and thoughts is not None:
         reasoning = thoughts
         tokens_out = None if tokens_out is None else tokens_out + thoughts
@@ -78,14 +78,14 @@ def _cached(reply: Mapping[str, Any]) -> tuple[int | None, str | None]:
         found = _at(reply, path)
         if found is _ABSENT:
             continue
-        if _count(found) is not None:
-            return _count(found), ".".join(path)
+        if count_of(found) is not None:
+            return count_of(found), ".".join(path)
         source = source or ".".join(path)
     return None, source
 
 
 def _first(reply: Mapping[str, Any], paths: tuple[tuple[str, ...], ...]) -> int | None:
-    return next((count for path in paths if (count := _count(_at(reply, path))) is not None), None)
+    return next((count for path in paths if (count := count_of(_at(reply, path))) is not None), None)
 
 
 def _at(node: Any, path: tuple[str, ...]) -> Any:
@@ -96,6 +96,6 @@ def _at(node: Any, path: tuple[str, ...]) -> Any:
     return node
 
 
-def _count(value: Any) -> int | None:
+def count_of(value: Any) -> int | None:
     """A count of tokens; what is no whole number of at least 0 counts nothing."""
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None

@@ -7,7 +7,6 @@ import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -29,6 +28,7 @@ DROPPED = ("truncated", "facts_answered", "warm_not_worse", "control", "warm_p95
 WORDS = (
     "experiment=seat_bench",
     "tracking=none",
+    "+model.probe=brief",
     f"where={{id:[{','.join((*CONTEXT, FACT))}]}}",
     *(f"+gates.{name}.allow_partial=true" for name in READ),
     *(f"~gates.{name}" for name in DROPPED),
@@ -42,11 +42,6 @@ class Bench:
 
     ran: Ran
     servers: list[ServedProcess]
-
-    def figure(self, arm: str, name: str, **where: str) -> dict[str, Any]:
-        """A figure of an arm, of one kind of questions where `kind` is given."""
-        told = self.ran.report["arms"][arm]
-        return dict(told["breakdown"][where["kind"]][name] if where else told["figures"][name])
 
 
 @pytest.fixture(scope="module")
@@ -82,15 +77,17 @@ def test_a_part_passes_where_its_gates_may_be_read(bench: Bench) -> None:
 
 def test_a_warm_arm_hits_and_a_cold_one_does_not(bench: Bench) -> None:
     """By the server's own count of cached tokens, of the questions that share a text; each claim is held."""
-    cold, warm = (bench.figure(arm, "cache/hit_share", kind="context") for arm in ("cold", "warm"))
-    assert (cold["n_scored"], warm["n_scored"]) == (3, 3)
+    cold, warm = (bench.ran.report["gates"][name] for name in ("cold_missed", "warm_hit"))
+    assert (cold["arm"], cold["denominator"], warm["arm"], warm["denominator"]) == ("cold", 3, "warm", 3)
     assert cold["value"] < 0.1 and warm["value"] > 0.9
     assert {arm["claims"]["cache"] for arm in bench.ran.report["arms"].values()} == {"held"}
 
 
 def test_a_cached_text_is_not_read_again(bench: Bench) -> None:
     """Of some 365 tokens a warm request reads some twenty: the first token comes sooner, question by question."""
-    waited = {(row["arm"], row["item_id"]): row["times"]["first_token"] - row["times"]["sent"] for row in bench.ran.rows}
+    waited = {
+        (row["arm"], row["item_id"]): row["times"]["first_token"] - row["times"]["sent"] for row in bench.ran.rows
+    }
     assert all(waited["warm", item] < waited["cold", item] for item in CONTEXT)
     cached = {row["item_id"]: row["cached_tokens"] for row in bench.ran.rows if row["arm"] == "warm"}
     assert all(cached[item] > 300 for item in CONTEXT)

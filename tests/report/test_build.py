@@ -127,7 +127,7 @@ def test_a_claim_of_the_cache_is_told_with_its_reason(tmp_path: Path):
     run = StoredRun(tmp_path, _state(report), scores.plan.items, tuple(hits.values()), (), TRACES)
     hit = score(scores.plan, run.rows, (), TRACES)
     report = build_report(run, hit, judge(hit))
-    why = "4 of 4 rows hit the cache; a cold arm claims at most 0.1 of them"
+    why = "4 of 4 first reads of a group hit the cache; a cold arm claims at most 0.1 of them"
     assert report["arms"]["bad"]["claims"] == {"cache": "broken", "cache_why": why}
     assert f"arm bad was not what it claims: {why}" in report["notes"]
     assert valid(report) == []

@@ -484,7 +484,8 @@ def test_times_of_a_cache_that_was_another_are_unreadable(cached: int | None, re
     plan = plan_of(ITEMS[:1], metrics={**EXACT, **E2E})
     answered = row("a", times=Times(sent=1.0, end=2.0), tokens_in=100, cached_tokens=cached)
     figures = scored(plan, [answered]).figures("one")
-    reason = "the arm was not what it claims: 1 of 1 first reads of a group hit the cache; a cold arm claims at most 0.1 of them"
+    said = "1 of 1 first reads of a group hit the cache; a cold arm claims at most 0.1 of them"
+    reason = f"the arm was not what it claims: {said}"
     assert figures["lat/e2e_s/p50"].reason == (None if readable else reason)
     assert figures["quality/exact"].value == 1.0
 

@@ -196,3 +196,5 @@ async def _rest() -> None:
     for task in others:
         task.cancel()
     await asyncio.gather(*others, return_exceptions=True)
+    for _ in range(3):  # what was aborted is closed by the loop itself
+        await asyncio.sleep(0)

@@ -58,7 +58,8 @@ def _connections(arm: Mapping[str, Any]) -> str:
 
 def _driver(arm: Mapping[str, Any]) -> str:
     lag, cpu = arm["driver"].get("loop_lag_p99_s"), arm["driver"].get("cpu_ms_per_request")
-    parts = [f"lag p99 {1000 * lag:.1f} ms"] * (lag is not None) + [f"{cpu:.2f} ms CPU a request"] * (cpu is not None)
+    parts = [] if lag is None else [f"lag p99 {1000 * lag:.1f} ms"]
+    parts += [] if cpu is None else [f"{cpu:.2f} ms CPU a request"]
     return f"driver {', '.join(parts)}" if parts else ""
 
 

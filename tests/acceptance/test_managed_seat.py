@@ -53,7 +53,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
 
     async def noted(self: ServedProcess, limit_s: float) -> None:
         await start(self, limit_s)
-        assert self.exit_code is None
+        assert self.exit_code is None and _running(_words(self))
         socket.create_connection(("127.0.0.1", self.port), timeout=5).close()
         servers.append(self)
 
@@ -110,7 +110,12 @@ def test_each_arm_had_a_server_of_its_own_and_none_is_left(bench: Bench) -> None
         assert server.exit_code is not None
         with pytest.raises(ConnectionRefusedError):
             socket.create_connection(("127.0.0.1", server.port), timeout=1).close()
-        assert not _running(f"--port\0{server.port}\0")
+        assert not _running(_words(server))
+
+
+def _words(server: ServedProcess) -> str:
+    """What stands on the command line of this server alone, as the system keeps it."""
+    return f"--port\0{server.port}\0"
 
 
 def _running(words: str) -> list[str]:

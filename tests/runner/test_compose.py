@@ -128,3 +128,18 @@ def test_threads_may_compose_at_once() -> None:
 
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(composed, range(12))) == [(seed, []) for seed in range(12)]
+
+
+@pytest.mark.parametrize("place", ["model", "arms.one.model"])
+def test_a_models_value_from_the_environment_is_refused(place, tmp_path, monkeypatch):
+    """It would be written into the run's folder; elsewhere the environment may be read."""
+    monkeypatch.setenv("SECRET", "hush")
+    extra = ["+arm@arms.one=greedy"] if place.startswith("arms") else []
+    faults = Faults()
+    composed = compose_config([*extra, f"+{place}.headers={{x: '${{oc.env:SECRET}}'}}"], [], faults)
+    assert [fault.where for fault in faults.found] == [f"{place}.headers.x"]
+    assert "name the variable instead" in str(faults.found[0])
+    assert composed is not None and "hush" not in str(composed.config)
+    fine = Faults()
+    elsewhere = compose_config(["tracking.uri=${oc.env:SECRET}"], [], fine)
+    assert not fine.found and elsewhere is not None and elsewhere.config["tracking"]["uri"] == "hush"

@@ -17,7 +17,7 @@ from evalflow.model.reader import Reader
 from evalflow.model.scripted import Scripted
 from evalflow.model.seat.client import Connection
 from evalflow.model.seat.patience import Retries, Timeouts
-from evalflow.model.seat.price import Prices
+from evalflow.price import Prices
 from evalflow.model.seat.restraint import Breaker, RateLimits
 from evalflow.model.seat.seat import Seat
 from evalflow.model.tiny_gpt.model import TinyGPT

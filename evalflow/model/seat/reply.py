@@ -166,8 +166,9 @@ class Reply:
     def _chunk_tokens(self, usage: Usage) -> tuple[int, ...] | None:
         """Tokens in each chunk of text: by the seat's running count, or one each where that adds up.
 
-        A count that stands still or runs back tells nothing, nor does the sum beside it. The end token is counted by some seats and carries no text, hence the one that may be left over. Where the seat
-        counts nothing, `tokens_source` says that chunks are taken for tokens.
+        A count that stands still or runs back tells nothing, nor does the sum beside it. The end token is counted by
+        some seats and carries no text, hence the one that may be left over. Where the seat counts nothing,
+        `tokens_source` says that chunks are taken for tokens.
         """
         chunks = len(self._stamps)
         so_far = [count for count in self._so_far if count is not None]

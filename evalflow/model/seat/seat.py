@@ -17,10 +17,10 @@ from evalflow.model.seat.client import Client, Connection
 from evalflow.model.seat.failure import SeatError
 from evalflow.model.seat.identity import changed, identity_of
 from evalflow.model.seat.patience import Retries, Timeouts
-from evalflow.model.seat.price import Prices
 from evalflow.model.seat.probe import Findings, probe
 from evalflow.model.seat.restraint import Breaker, Circuit, Pace, RateLimits
 from evalflow.model.seat.scoring import PromptScores, Scoring, score_prompt
+from evalflow.price import Prices
 from evalflow.record import Cache, Completion, Decoding, Request
 
 FROM_ENV = "env:"

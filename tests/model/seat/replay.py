@@ -9,6 +9,7 @@ import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, TypeVar
@@ -162,7 +163,7 @@ class Replay:
     async def _send(self, writer: asyncio.StreamWriter, answer: Answer) -> None:
         wire = _wire(answer, self.framing, self.per_chunk)
         edges = [0, *self.cuts(len(wire)), len(wire)]
-        for start, end in zip(edges, edges[1:], strict=False):
+        for start, end in pairwise(edges):
             writer.write(wire[start:end])
             await asyncio.sleep(0)
             await asyncio.sleep(0)

@@ -234,7 +234,10 @@ def test_an_error_inside_a_stream_ends_it(event: bytes, said: str) -> None:
     """Whatever text came before it, and whatever comes after."""
     reply = Reply(0.0)
     reply.take(Event(b'{"choices": [{"index": 0, "delta": {"content": "a"}}]}'), 1.0)
-    assert fails(lambda: reply.take(Event(event), 2.0)) == ("stream_error", f"the reply broke off with an error: {said}")
+    assert fails(lambda: reply.take(Event(event), 2.0)) == (
+        "stream_error",
+        f"the reply broke off with an error: {said}",
+    )
 
 
 def test_an_event_of_the_type_error_is_one() -> None:
@@ -318,8 +321,8 @@ def test_log_probabilities_of_another_shape_are_none(odd: Any) -> None:
 def test_a_number_beyond_floats_is_no_log_probability() -> None:
     """Nor is NaN, infinity, or a truth value."""
     for odd in ("1e999", "NaN", "-Infinity", "1" + "0" * 400, "true", '"-1"', "null"):
-        told = json.loads('{"content": [{"token": "a", "logprob": %s, "top_logprobs": []}]}' % odd)
-        assert tokens_of(told) == []
+        told = json.loads(f'{{"token": "a", "logprob": {odd}, "top_logprobs": []}}')
+        assert tokens_of({"content": [told]}) == []
 
 
 @pytest.mark.parametrize(
@@ -341,17 +344,43 @@ def test_the_words_of_an_error(told: Json, said: str) -> None:
     assert words_of(told) == said
 
 
+NAMES = (
+    "choices",
+    "delta",
+    "content",
+    "text",
+    "usage",
+    "completion_tokens",
+    "prompt_tokens_details",
+    "cached_tokens",
+    "timings",
+    "error",
+    "message",
+    "finish_reason",
+    "logprobs",
+    "tokens",
+    "token_logprobs",
+    "top_logprobs",
+    "logprob",
+    "token",
+    "index",
+    "detail",
+    "loc",
+    "msg",
+    "reasoning",
+    "tool_calls",
+    "type",
+)
+"""What the reader looks for."""
 JSONS = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=4),
-    lambda inner: st.lists(inner, max_size=3)
-    | st.dictionaries(
-        st.sampled_from(
-            "choices delta content text usage completion_tokens prompt_tokens_details cached_tokens timings error "
-            "message finish_reason logprobs tokens token_logprobs top_logprobs logprob token index detail loc msg "
-            "reasoning tool_calls type".split()
-        ),
-        inner,
-        max_size=4,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(NAMES),
+            inner,
+            max_size=4,
+        )
     ),
     max_leaves=12,
 )

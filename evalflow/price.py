@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from evalflow.record import Completion
+from evalflow.record import Completion, Row
 
 MILLION = 1e6
 
@@ -24,13 +24,13 @@ class Prices:
         if (self.input_per_million is None) != (self.output_per_million is None):
             raise ValueError("input_per_million and output_per_million belong together; give both or neither")
 
-    def of(self, completion: Completion) -> float | None:
+    def of(self, answer: Completion | Row) -> float | None:
         """What one answer cost; None where no prices are given, or its tokens are not known."""
         if self.input_per_million is None or self.output_per_million is None:
             return None
-        if completion.tokens_in is None or completion.tokens_out is None:
+        if answer.tokens_in is None or answer.tokens_out is None:
             return None
-        cached = completion.cached_tokens or 0
+        cached = answer.cached_tokens or 0
         reduced = self.input_per_million if self.cached_per_million is None else self.cached_per_million
-        asked = (completion.tokens_in - cached) * self.input_per_million + cached * reduced
-        return (asked + completion.tokens_out * self.output_per_million) / MILLION
+        asked = (answer.tokens_in - cached) * self.input_per_million + cached * reduced
+        return (asked + answer.tokens_out * self.output_per_million) / MILLION

@@ -23,6 +23,8 @@ class Prices:
                 raise ValueError(f"{name} is {value}; give a number of at least 0, or null")
         if (self.input_per_million is None) != (self.output_per_million is None):
             raise ValueError("input_per_million and output_per_million belong together; give both or neither")
+        if self.cached_per_million is not None and self.input_per_million is None:
+            raise ValueError("cached_per_million is given alone; give input_per_million and output_per_million too")
 
     def of(self, answer: Completion | Row) -> float | None:
         """What one answer cost; None where no prices are given, or its tokens are not known."""

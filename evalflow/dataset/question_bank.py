@@ -59,6 +59,10 @@ class QuestionBank:
             raise DataError(f"{self.bank}: contexts is no mapping of texts; write {{id: text}}")
         on_context = [one for one in bank["questions"] if one.get("context") is not None]
         for one in on_context:
+            if not isinstance(one["context"], str):
+                raise DataError(
+                    f"{self.bank}: question {one['id']!r} has a context that is no text; name one by its id"
+                )
             if one["context"] not in contexts:
                 said = f"{self.bank}: question {one['id']!r} asks about context {one['context']!r}, which is not there"
                 raise DataError(f"{said}; add it")

@@ -81,7 +81,10 @@ def _bank(path: str, *, _root_: DictConfig) -> Any:
     file = OmegaConf.select(_root_, "dataset.bank")
     if file is None:
         raise ValueError("the dataset has no bank; compose one that has")
-    value = json.loads(resolved(str(file)).read_text(encoding="utf-8"))
+    try:
+        value = json.loads(resolved(str(file)).read_text(encoding="utf-8"))
+    except OSError as fault:
+        raise ValueError(f"{file}: cannot be read ({fault.strerror})") from None
     for key in path.split("."):
         if not isinstance(value, dict) or key not in value:
             raise ValueError(f"{file} has no {path}; name a value that it holds")
@@ -186,6 +189,6 @@ def _raise_interrupt(fault: BaseException) -> None:
 
 def _one_line(fault: BaseException) -> str:
     """The fault's own words, without Hydra's list of where it looked; the cause's where it has none."""
-    said = " ".join(str(fault).split("Config search path")[0].split())
+    said = " ".join(re.split("Config search path|full_key:", str(fault))[0].split())
     cause = fault.__cause__ or fault.__context__
     return said or (_one_line(cause) if cause else type(fault).__name__)

@@ -34,7 +34,7 @@ from evalflow.model.seat.patience import Timeouts
 from evalflow.model.seat.stub import StubSettings, served_apart
 
 SAY = Console(highlight=False, soft_wrap=True).print
-MOST = 3.0  # times the bare loop's CPU
+MOST = 10 / 3  # times the bare loop's CPU: 0.5 ms where that took 0.15, with every row kept, read back and scored
 SHORT, LONG = 100, 1300  # requests
 ROUNDS = 3
 CONCURRENCY = (6, 64)
@@ -222,7 +222,7 @@ def main() -> int:
     with served_apart(StubSettings()) as url:
         kept = costs(url)
     first_tokens()
-    SAY(f"evalflow at {MOST:g} times the bare loop or less: {kept}")
+    SAY(f"evalflow at {MOST:.2f} times the bare loop or less: {kept}")
     return 0 if kept else 1
 
 

@@ -17,10 +17,10 @@ from evalflow.model.reader import Reader
 from evalflow.model.scripted import Scripted
 from evalflow.model.seat.client import Connection
 from evalflow.model.seat.patience import Retries, Timeouts
-from evalflow.price import Prices
 from evalflow.model.seat.restraint import Breaker, RateLimits
 from evalflow.model.seat.seat import Seat
 from evalflow.model.tiny_gpt.model import TinyGPT
+from evalflow.price import Prices
 from evalflow.record import Decoding
 from evalflow.runner.parts import Experiment
 from evalflow.runner.plan import ARM_CANNOT_MATTER, CANNOT_MATTER, Plan

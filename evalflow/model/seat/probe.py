@@ -169,10 +169,8 @@ def _spoken(answer: Completion) -> str:
 
 
 def _counted(answer: Completion) -> bool | None:
-    """Whether the seat counted its tokens as they came; one token alone cannot tell."""
-    if answer.chunk_tokens is None or len(answer.chunk_tokens) < 2:
-        return None
-    return True
+    """Whether the seat counted its tokens as they came; chunks of one token each cannot tell."""
+    return True if answer.chunk_tokens is not None and max(answer.chunk_tokens) > 1 else None
 
 
 def _step(n_prompt: int, n_cached: int) -> int | None:

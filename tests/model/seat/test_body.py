@@ -33,9 +33,8 @@ def test_a_chat_request_in_full() -> None:
 def test_a_completions_request_in_full() -> None:
     """The system's words go before the prompt, and nothing is put between."""
     plain = body(api="completions", system="Be short. ", stream=False)
-    assert plain == {
-        **{"model": "m", "prompt": "Be short. Why?", "max_tokens": 7, "temperature": 0.5, "top_p": 0.9, "seed": 11}
-    }
+    sampling = {"max_tokens": 7, "temperature": 0.5, "top_p": 0.9, "seed": 11}
+    assert plain == {"model": "m", "prompt": "Be short. Why?", **sampling}
     assert replace(CHAT, api="completions").path == "/completions"
     assert CHAT.path == "/chat/completions"
 
@@ -56,7 +55,7 @@ def test_stops_and_logprobs_only_where_asked() -> None:
 
 
 def test_passes_of_one_cache_are_kept_apart() -> None:
-    """By a salt, by a marker before the prompt, or by leaving the cache unread; a request without salt has no marker."""
+    """By a salt, by a marker before the prompt, or by not reading the cache; without a salt there is no marker."""
     assert body(isolation="cache_salt")["cache_salt"] == "s4lt"
     assert "cache_salt" not in body(isolation="none")
     assert body(isolation="marker")["messages"][0]["content"] == "[s4lt]\nWhy?"

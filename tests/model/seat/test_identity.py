@@ -73,6 +73,11 @@ def test_a_seat_that_refuses_us_is_no_seat(status: int) -> None:
     assert (refused.value.kind, refused.value.status) == (f"http_{status}", status)
 
 
+def test_a_route_that_fails_tells_nothing() -> None:
+    """Whatever its body says."""
+    assert found(routes(version=whole_of({"version": "1"}, 500))) == Identity()
+
+
 @pytest.mark.parametrize("odd", [None, [], 7, {}, {"data": None}, {"data": {"id": "a"}}, {"data": [7, {"name": "a"}]}])
 def test_an_answer_of_another_shape_tells_nothing(odd: Any) -> None:
     """No list of models, no object of properties."""

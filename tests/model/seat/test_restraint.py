@@ -76,7 +76,7 @@ def test_tokens_put_the_next_turn_off(clock: Clock) -> None:
 
 
 def test_requests_at_once_wait_for_each_other() -> None:
-    """Real time: six at once at 1200 a minute end no sooner than five gaps of 50 ms, and in the order that they came."""
+    """Six at once at 1200 a minute end no sooner than five gaps of 50 ms, in the order that they came."""
 
     async def act() -> tuple[float, list[int]]:
         pace, order = Pace(RateLimits(requests_per_minute=1200.0)), []

@@ -157,6 +157,31 @@ def test_events_of_one_write_have_one_stamp() -> None:
     assert asked(recorded(LLAMA, "chat_stream_usage"), cuts=uncut).gaps == (0.0,) * 6
 
 
+@pytest.mark.parametrize("server", SERVERS)
+def test_a_part_of_a_stream_is_never_a_shorter_answer(server: str) -> None:
+    """Ended anywhere, it is an error, or it is whole but for what follows its reason to end."""
+    body = recorded(server, "chat_stream_usage").body
+    finished = body.index(b"\n\n", body.index(b'"stop"')) + 2
+    for end in range(0, len(body), 7):
+        if end < finished:
+            with pytest.raises(SeatError):
+                fed(body[:end])
+        else:
+            assert fed(body[:end]).text == PARIS
+
+
+def test_a_stream_that_ends_in_the_middle_of_an_event() -> None:
+    """It says so; one that ends between two events says what it lacks."""
+    body = recorded(VLLM, "chat_stream_usage").body
+    between = body.index(b"\n\n") + 2
+    assert refused(Answer(200, "text/event-stream", body[: between + 30]))[2] == (
+        "the reply ended in the middle of an event"
+    )
+    assert refused(Answer(200, "text/event-stream", body[:between]))[2] == (
+        "the reply ended without finish_reason and without [DONE]"
+    )
+
+
 UNICODE = "Grüße — 日本語 🙂 e\u0301"
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from evalflow.model.seat.price import Prices
+from evalflow.price import Prices
 from evalflow.record import Completion
 
 

@@ -8,12 +8,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
-from evalflow.model.seat.stub_settings import FailMode, Json
-
-if TYPE_CHECKING:
-    from evalflow.model.seat.stub import Connection
+from evalflow.model.seat.stub_settings import FailMode, Json, StubSettings
 
 _SCRIPTS = 1024
 _SPARE_S = 2e-5  # a deadline nearer than this has come: no timer is as fine
@@ -37,10 +34,45 @@ class Script:
         return b"".join(chunk for _, chunk in self.chunks) + self.end
 
 
+class Seat(Protocol):
+    """What a reply needs of the stub."""
+
+    settings: StubSettings
+    scripts: dict[Any, Script]
+
+    def count_prompt(self, body: Json) -> tuple[int, int]:
+        """Tokens of a prompt, and how many of them were cached."""
+        ...
+
+
+class Line(Protocol):
+    """What a reply needs of the connection that it goes out by."""
+
+    loop: asyncio.AbstractEventLoop
+    transport: asyncio.Transport
+
+    @property
+    def seat(self) -> Seat:
+        """The stub."""
+        ...
+
+    def send(self, value: Any, status: int = 200, extra: str = "") -> None:
+        """A whole reply of JSON."""
+        ...
+
+    def done(self, reply: Reply, answered: bool) -> None:
+        """The reply is finished."""
+        ...
+
+    def close(self) -> None:
+        """End the connection now."""
+        ...
+
+
 class Reply:
     """One answer on its way: its events, and the moments at which they are due."""
 
-    def __init__(self, connection: Connection, asked: Json, chat: bool, arrived: float, fails: FailMode | None) -> None:
+    def __init__(self, connection: Line, asked: Json, chat: bool, arrived: float, fails: FailMode | None) -> None:
         self.connection, self.settings = connection, connection.seat.settings
         self.asked, self.chat, self.arrived, self.fails = asked, chat, arrived, fails
         limit = asked.get("max_completion_tokens") or asked.get("max_tokens")

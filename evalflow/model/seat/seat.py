@@ -40,6 +40,7 @@ class Seat(Model):
     `isolation` is how passes of one cache are kept apart: `cache_salt` (vLLM and hosted services of its kind),
     `cache_prompt` (llama.cpp: a cold request reads nothing from the cache and yet fills it), `marker` (a text before
     the prompt, whose tokens the prompt then costs), or `none`.
+    `logprobs` asks for the likeliest tokens at each place; from 2 on, margins between the first two are known.
     `probe` says how much is asked before an arm: `full` (all that `Findings` holds), `brief` (what it accepts), `off`.
     `scoring` names how prompts are scored, which an arm that needs it proves aligned first.
     """
@@ -74,6 +75,8 @@ class Seat(Model):
         secret = [name for name in self.headers if any(part in name.lower() for part in SECRET_HEADERS)]
         if secret:
             raise ValueError(f"headers holds {secret[0]}; name a variable by key_env or headers_env instead")
+        if self.extra_body.get("n", 1) != 1:
+            raise ValueError(f"extra_body asks for n = {self.extra_body['n']}; one answer is read, so leave n out")
         if self.logprobs is not None and not 0 <= self.logprobs <= 20:
             raise ValueError(f"logprobs is {self.logprobs}; give 0 to 20, or null")
 
@@ -166,7 +169,8 @@ class Seat(Model):
         """
         shape: Shape = self._live["shape"]
         body = shape.body(request, self._live["accepted"])
-        return await self._ask(shape.path, body, f"{request.item_id}/{request.seed}")
+        completion = await self._ask(shape.path, body, f"{request.item_id}/{request.seed}")
+        return _stopped(completion, request.decoding.stop)
 
     async def _ask(self, path: str, body: Mapping[str, Any], seed: str) -> Completion:
         """One answer, within the limits; the chance in the waits is drawn from `seed`."""
@@ -289,6 +293,12 @@ def _from_environment(variable: str, setting: str) -> str:
     if not (value.isascii() and value.isprintable()):
         raise ModelError(f"model.{setting}: {variable} holds characters that no header can carry; set it anew")
     return value
+
+
+def _stopped(completion: Completion, stop: tuple[str, ...]) -> Completion:
+    """The answer without a stop string and what follows it: some seats leave it in the text."""
+    ends = [place for string in stop if (place := completion.text.find(string)) >= 0]
+    return replace(completion, text=completion.text[: min(ends)]) if ends else completion
 
 
 def _retried(completion: Completion, attempts: int, first_sent: float | None) -> Completion:

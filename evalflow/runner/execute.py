@@ -129,7 +129,8 @@ class _Arm:
         measured = await self.stop.unless_asked(self._measure())
         driver, n_answered = await self._answer(trace, answered)
         whole = len(answered) + n_answered == len(self.planned.arm.seeds) * len(self.plan.items)
-        facts = {**_facts(self.planned.model), **await self._settle()}
+        settled = await self._settle()  # first: what the model sees then is among its facts
+        facts = {**_facts(self.planned.model), **settled}
         ended, cut_short = (now_iso(), None) if whole else (None, self.spending.over)
         return measured, replace(trace, driver=driver, facts=facts, ended=ended, cut_short=cut_short)
 

@@ -20,7 +20,7 @@ from evalflow.model.seat.seat import Seat
 from evalflow.record import Decoding, Request
 
 
-@dataclass(frozen=True)
+@dataclass
 class ServedSeat(Seat):
     """The seat of any server that a command line starts, such as vLLM's; its flags are conditions of the arm.
 
@@ -36,6 +36,8 @@ class ServedSeat(Seat):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self._process: ServedProcess | None = None
+        self._started_in_s: float | None = None
         if self.start_limit_s <= 0:
             raise ValueError(f"start_limit_s is {self.start_limit_s}; give a number above 0")
         if not self.ready_path.startswith("/"):
@@ -76,10 +78,10 @@ class ServedSeat(Seat):
         Raises:
             ModelError: the server ended, was not ready in time or is open to other machines, or the seat is refused.
         """
-        self._live["process"] = process = ServedProcess(self.words(), self.ready_path, self.env)
+        self._process = ServedProcess(self.words(), self.ready_path, self.env)
         began = time.monotonic()
-        await process.start(self.start_limit_s)
-        self._live["started_in_s"] = round(time.monotonic() - began, 3)
+        await self._process.start(self.start_limit_s)
+        self._started_in_s = round(time.monotonic() - began, 3)
         try:
             await super().start()
         except BaseException:
@@ -88,10 +90,10 @@ class ServedSeat(Seat):
 
     def facts(self) -> Mapping[str, Any]:
         """The seat's facts, how long its server took to start (s), and how it ended where it did so by itself."""
-        if "started_in_s" not in self._live:
+        process = self._process
+        if process is None or self._started_in_s is None:
             return super().facts()
-        process: ServedProcess = self._live["process"]
-        told: dict[str, Any] = {"started_in_s": self._live["started_in_s"]}
+        told: dict[str, Any] = {"started_in_s": self._started_in_s}
         if process.exit_code is not None:
             told |= {"exit_code": process.exit_code, "said": process.tail()}
         return {**super().facts(), "server": told}
@@ -101,17 +103,18 @@ class ServedSeat(Seat):
         try:
             await super().close()
         finally:
-            if "process" in self._live:
-                await self._live["process"].close()
+            if self._process is not None:
+                await self._process.close()
 
     def _url(self) -> str:
-        return f"{self._live['process'].url}/v1"
+        assert self._process is not None, "not started"
+        return f"{self._process.url}/v1"
 
     def _shown_host(self) -> str:
         return "started here"
 
 
-@dataclass(frozen=True)
+@dataclass
 class LlamaSeat(ServedSeat):
     """llama.cpp's server with a GGUF file: by default SmolLM2-135M-Instruct out of a wheel, on the CPU.
 

@@ -16,9 +16,9 @@ class Timeouts:
     """Limits of one attempt (s): to connect, from sending to the first token, between chunks, and in all."""
 
     connect_s: float = 10.0
-    first_token_s: float = 300.0
+    first_token_s: float = 120.0
     between_tokens_s: float = 60.0
-    total_s: float = 600.0
+    total_s: float = 300.0
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():

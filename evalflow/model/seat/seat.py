@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import os
 from collections.abc import Mapping
@@ -12,12 +11,13 @@ from urllib.parse import urlsplit
 
 from evalflow.errors import ModelError
 from evalflow.model.protocol import Model
-from evalflow.model.seat.body import Accepted, Api, Isolation, Shape
+from evalflow.model.seat.body import Api, Isolation, Shape
 from evalflow.model.seat.client import Client, Connection
 from evalflow.model.seat.failure import SeatError
-from evalflow.model.seat.identity import changed, identity_of
+from evalflow.model.seat.identity import identity_of
+from evalflow.model.seat.open_seat import OpenSeat
 from evalflow.model.seat.patience import Retries, Timeouts
-from evalflow.model.seat.probe import Findings, probe
+from evalflow.model.seat.probe import probe
 from evalflow.model.seat.restraint import Breaker, Circuit, Pace, RateLimits
 from evalflow.model.seat.scoring import PromptScores, Scoring, score_prompt
 from evalflow.price import Prices
@@ -26,11 +26,9 @@ from evalflow.record import Cache, Completion, Decoding, Request
 FROM_ENV = "env:"
 SECRET_HEADERS = ("auth", "key", "token", "secret", "cookie", "credential", "password")
 """A header whose name holds one of these is no setting for a config that is kept."""
-SHORTEST_KEY = 8
-"""Shorter keys are placeholders (`EMPTY`, `none`), which an answer may well hold."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Seat(Model):
     """An OpenAI-compatible endpoint. `base_url` may end in `/v1` or be the server's root.
 
@@ -66,9 +64,10 @@ class Seat(Model):
     prices: Prices = field(default_factory=Prices)
     probe: Literal["full", "brief", "off"] = "full"
     scoring: Scoring = "off"
-    _live: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        self._client: Client | None = None
+        self._open: OpenSeat | None = None
         if not self.note.strip():
             raise ValueError("note is empty; say whose seat it is and what it runs on")
         self._check_url()
@@ -124,20 +123,17 @@ class Seat(Model):
         Raises:
             ModelError: it cannot be reached, refuses us, or has no such model.
         """
-        url = self._url()
-        self._live["client"] = client = Client(url, self.connection, self.timeouts, self._headers(), self._secrets())
-        self._live["pace"], self._live["circuit"] = Pace(self.limits), Circuit(self.breaker)
+        self._client = Client(self._url(), self.connection, self.timeouts, self._headers(), self._secrets())
         try:
-            self._live["before"] = await identity_of(client)
+            before = await identity_of(self._client)
         except SeatError as fault:
-            raise ModelError(f"seat {self._shown_host()}: {fault}; {_todo(fault)}") from None
-        listed = self._live["before"].models
-        name = self.model or (listed[0] if listed else None)
+            raise self._unusable(fault) from None
+        name = self.model or next(iter(before.models), None)
         if name is None:
-            said = f"seat {self._shown_host()}: it lists no model"
-            raise ModelError(f"{said}; name one with model.model")
+            raise ModelError(f"seat {self._shown_host()}: it lists no model; name one with model.model")
         shape = Shape(self.api, name, self.system, self.stream, self.isolation, self.logprobs, self.extra_body)
-        self._live["shape"], self._live["accepted"], self._live["findings"] = shape, Accepted(), Findings()
+        pace, circuit = Pace(self.limits), Circuit(self.breaker)
+        self._open = OpenSeat(self._client, shape, before, pace, circuit, self.retries, self._keys())
 
     async def prove(self, decoding: Decoding, cache: Cache) -> None:
         """Ask what the seat can do, and refuse an arm that it cannot be.
@@ -147,12 +143,13 @@ class Seat(Model):
         """
         if self.probe == "off":
             return
-        client, shape = self._live["client"], self._live["shape"]
+        seat = self._started
         try:
-            accepted, findings = await probe(self._ask, client, shape, self.probe == "full", self.scoring)
+            asked = probe(seat.ask, seat.client, seat.shape, self.probe == "full", self.scoring)
+            seat.accepted, findings = await asked
         except SeatError as fault:
-            raise ModelError(f"seat {self._shown_host()}: {fault}; {_todo(fault)}") from None
-        self._live["accepted"], self._live["findings"] = accepted, findings
+            raise self._unusable(fault) from None
+        seat.findings = findings
         if not decoding.greedy and findings.sampling_varies is False:
             said = f"seat {self._shown_host()}: at temperature 1 three seeds gave one text, so a sampled arm is greedy"
             raise ModelError(f"{said}; let the server sample (its generation config may forbid it), or use greedy")
@@ -167,34 +164,10 @@ class Seat(Model):
         Raises:
             SeatError: there is none.
         """
-        shape: Shape = self._live["shape"]
-        body = shape.body(request, self._live["accepted"])
-        completion = await self._ask(shape.path, body, f"{request.item_id}/{request.seed}")
+        seat = self._started
+        body = seat.shape.body(request, seat.accepted)
+        completion = await seat.ask(seat.shape.path, body, f"{request.item_id}/{request.seed}")
         return _stopped(completion, request.decoding.stop)
-
-    async def _ask(self, path: str, body: Mapping[str, Any], seed: str) -> Completion:
-        """One answer, within the limits; the chance in the waits is drawn from `seed`."""
-        client, circuit, pace = self._live["client"], self._live["circuit"], self._live["pace"]
-        first_sent: float | None = None
-        attempt = 0
-        while True:
-            await pace.turn()
-            circuit.check()
-            attempt += 1
-            try:
-                completion = await client.ask(path, body)
-            except SeatError as fault:
-                circuit.failed(fault)
-                if not self.retries.again(fault, attempt):
-                    raise fault.after(attempt) from None
-                first_sent = first_sent or fault.sent
-                await asyncio.sleep(self.retries.wait_s(fault, attempt, seed))
-                continue
-            circuit.answered()
-            pace.spent((completion.tokens_in or 0) + (completion.tokens_out or 0))
-            if any(key in completion.text for key in self._keys() if len(key) >= SHORTEST_KEY):
-                raise SeatError("bad_reply", "the answer holds the key that was sent with the request; it is not kept")
-            return completion if attempt == 1 else _retried(completion, attempt, first_sent)
 
     async def score(self, text: str) -> PromptScores:
         """The log-probability of every token of a text but the first, by the seat itself.
@@ -205,32 +178,16 @@ class Seat(Model):
         """
         if self.scoring == "off":
             raise ModelError("this seat was not asked to score; set model.scoring")
-        return await score_prompt(self._live["client"], self._live["shape"], self.scoring, text)
+        return await score_prompt(self._started.client, self._started.shape, self.scoring, text)
 
     async def settle(self) -> None:
         """Read the seat's identity once more; another than before is a fault of the instrument."""
-        if "before" in self._live:
-            self._live["after"] = await identity_of(self._live["client"])
+        if self._open is not None:
+            self._open.after = await identity_of(self._open.client)
 
     def facts(self) -> Mapping[str, Any]:
-        """What was found out about the seat, how it named itself before and after, and connections opened."""
-        live = self._live
-        if "before" not in live:
-            return {}
-        before, after = live["before"], live.get("after")
-        fault = None if after is None else changed(before, after)
-        told: dict[str, Any] = {
-            "seat": {
-                "note": self.note,
-                "model": live["shape"].model if "shape" in live else None,
-                "identity": before.told(),
-                "identity_after": None if after is None else after.told(),
-                "accepted": vars(live["accepted"]) if "accepted" in live else {},
-                "findings": vars(live["findings"]) if "findings" in live else {},
-            },
-            "connections_opened": live["client"].n_connections,
-        }
-        return told if fault is None else {**told, "instrument_fault": f"the seat changed while it answered: {fault}"}
+        """See `OpenSeat.facts`; none before it was started."""
+        return {} if self._open is None else self._open.facts()
 
     def price(self, completion: Completion) -> float | None:
         """What an answer cost, by the prices given; None where none are, or tokens are not known."""
@@ -238,8 +195,16 @@ class Seat(Model):
 
     async def close(self) -> None:
         """Close the connections."""
-        if "client" in self._live:
-            await self._live["client"].close()
+        if self._client is not None:
+            await self._client.close()
+
+    @property
+    def _started(self) -> OpenSeat:
+        assert self._open is not None, "not started"
+        return self._open
+
+    def _unusable(self, fault: SeatError) -> ModelError:
+        return ModelError(f"seat {self._shown_host()}: {fault}; {_todo(fault)}")
 
     def _url(self) -> str:
         url = self.base_url or ""
@@ -299,12 +264,6 @@ def _stopped(completion: Completion, stop: tuple[str, ...]) -> Completion:
     """The answer without a stop string and what follows it: some seats leave it in the text."""
     ends = [place for string in stop if (place := completion.text.find(string)) >= 0]
     return replace(completion, text=completion.text[: min(ends)]) if ends else completion
-
-
-def _retried(completion: Completion, attempts: int, first_sent: float | None) -> Completion:
-    """The answer of a later attempt: its times count from the first."""
-    times = replace(completion.times, sent=first_sent or completion.times.sent)
-    return replace(completion, attempts=attempts, times=times)
 
 
 def _todo(fault: SeatError) -> str:

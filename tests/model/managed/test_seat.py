@@ -36,7 +36,8 @@ def test_a_real_server_answers_and_is_gone_afterwards() -> None:
     async def lives() -> tuple[int, Completion, list[Completion], list[Completion]]:
         await seat.start()
         try:
-            port = seat._live["process"].port
+            assert seat._process is not None
+            port = seat._process.port
             said = await seat.complete(request("What is the capital of France? Answer in one word."))
             cold = [await seat.complete(request(f"{SHARED}Question 0?"))]
             await seat.warm(request(SHARED, "warm", max_tokens=1))

@@ -12,7 +12,7 @@ from evalflow.errors import ModelError
 from evalflow.model.seat.failure import SeatError
 from evalflow.model.seat.patience import Retries, Timeouts
 from evalflow.model.seat.restraint import Breaker, RateLimits
-from evalflow.model.seat.seat import Seat
+from evalflow.model.seat.seat import Seat, _stopped
 from evalflow.model.seat.stub import StubSeat, StubSettings
 from evalflow.record import Completion, Decoding, Request
 from tests.model.seat.odd_server import Asked, Wire, in_thread, odd
@@ -306,7 +306,7 @@ def test_what_it_knows_of_itself() -> None:
 
     with odd(good) as server:
         told = during(server.url, facts)
-    assert (told["seat"]["note"], told["seat"]["model"], told["connections_opened"]) == ("a test's", "odd", 1)
+    assert (told["seat"]["model"], told["connections_opened"]) == ("odd", 1)
     assert told["seat"]["identity"] == {"models": ["odd"], "version": None, "facts": {}}
 
 
@@ -335,3 +335,19 @@ def test_an_answer_that_holds_the_key_is_not_kept(monkeypatch: pytest.MonkeyPatc
         assert (failed.value.kind, "k-1234" in str(failed.value)) == ("bad_reply", False)
         monkeypatch.setenv("SEAT_KEY", "EMPTY")
         assert during(server.url, one_answer, key_env="SEAT_KEY").text == "you sent Bearer EMPTY"
+
+
+@pytest.mark.parametrize(
+    ("text", "stop", "left"),
+    [("one. two.", (".",), "one"), ("a\nb.c", (".", "\n"), "a"), ("whole", (".",), "whole"), (".", (".",), "")],
+)
+def test_a_stop_string_that_a_seat_leaves_in_its_text_is_cut(text: str, stop: tuple[str, ...], left: str) -> None:
+    """With all that follows it, at whichever of them comes first; every other field is as it was."""
+    cut = _stopped(Completion(text, "stop", tokens_out=7), stop)
+    assert (cut.text, cut.finish_reason, cut.tokens_out) == (left, "stop", 7)
+
+
+def test_one_answer_is_asked_for() -> None:
+    """Of several only the first would be read, while usage counts them all."""
+    with pytest.raises(ValueError, match="extra_body asks for n = 2"):
+        Seat(note="a desk", base_url="http://127.0.0.1:9/v1", extra_body={"n": 2})

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from evalflow.command.options import CommandParser, Options
-from evalflow.command.run import show, tell_tracked
+from evalflow.command.run import show, summarise, tell_tracked
 
 
 def merge(words: Sequence[str], options: Options) -> int:
@@ -28,6 +28,7 @@ def merge(words: Sequence[str], options: Options) -> int:
     with rescored(whole, options.allow) as (plan, done):
         show(done, options, done.exit_code)
         tell_tracked(track(plan.tracking, done, asked.outputs), options)
+        summarise(done)
     return done.exit_code
 
 

@@ -80,13 +80,13 @@ def carry(plan: Plan, options: Options, job: SweepJob | None = None) -> Done | N
             complain("interrupted; what was answered is on disk, and the same command goes on")
         else:
             tell_tracked(track(plan.tracking, done, outputs), options)
+        summarise(done)
     return done
 
 
 def show(done: Done, options: Options, exit_code: int) -> None:
     """Print a report, where it lies, and what kept it from there; of a sweep's job the verdict alone, or nothing."""
     from evalflow.report.console import print_report, print_verdict
-    from evalflow.report.summary import summary_lines
     from evalflow.report.terminal import console, say
 
     def tell() -> None:
@@ -99,9 +99,16 @@ def show(done: Done, options: Options, exit_code: int) -> None:
 
     if options.voice != "none":
         say(tell)
+    complain(None if done.unwritten is None else str(done.unwritten))
+
+
+def summarise(done: Done) -> None:
+    """The last lines of standard output, where the plan wants them: one of JSON per arm."""
+    from evalflow.report.summary import summary_lines
+    from evalflow.report.terminal import say
+
     if done.summary == "json":
         say(lambda: print(*summary_lines(done.report), sep="\n"))
-    complain(None if done.unwritten is None else str(done.unwritten))
 
 
 def tell_tracked(tracked: Tracked, options: Options) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from evalflow.command.options import CommandParser, Options
-from evalflow.command.run import show
+from evalflow.command.run import show, summarise
 
 
 def score(words: Sequence[str], options: Options) -> int:
@@ -22,4 +22,5 @@ def score(words: Sequence[str], options: Options) -> int:
     with rescored(find_run(asked.run, asked.outputs), options.allow) as (_, done):
         code = int(done.unwritten.exit_code if done.unwritten else done.report["exit_code"])
         show(done, options, code)
+        summarise(done)
     return code

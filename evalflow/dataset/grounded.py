@@ -136,7 +136,7 @@ def _fault(question: Any) -> str | None:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")  # a byte order mark would hide the first heading
     except OSError as fault:
         raise DataError(f"{path}: cannot be read ({fault.strerror}); give a readable file") from None
     except UnicodeDecodeError as fault:

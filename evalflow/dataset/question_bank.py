@@ -101,7 +101,7 @@ def _loaded(path: str, wanted: Mapping[str, Any]) -> dict[str, Any]:
     """
     file: Path = resolved(path)
     try:
-        bank = parse_json(file.read_text(encoding="utf-8"))
+        bank = parse_json(file.read_text(encoding="utf-8-sig"))
     except OSError as fault:
         raise DataError(f"{file}: cannot be read ({fault.strerror}); give a readable file") from None
     except ValueError as fault:

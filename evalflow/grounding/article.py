@@ -9,8 +9,8 @@ from typing import Any
 
 from evalflow.errors import DataError
 
-_HEADING = re.compile(r"(#{1,6})[ \t]+(.*\S)[ \t]*")
-_WITH_ID = re.compile(r"(?P<title>.*?)[ \t]*\{#(?P<id>[^\s{}#]+)\}")
+_NO_ID = re.compile(r"[\s{}#]")
+_MARKS = re.compile(r"(#{1,6})[ \t]")
 _FENCE = re.compile(r"[ \t]*(```|~~~)")
 
 
@@ -35,7 +35,7 @@ class Article:
     @property
     def prose(self) -> str:
         """The text without the ids of its headings: an id is an address, and grounds nothing."""
-        return re.sub(r"^(#{1,6}[ \t].*?)[ \t]*\{#[^\s{}#]+\}[ \t]*$", r"\1", self.text, flags=re.MULTILINE)
+        return "\n".join(_without_id(line) for line in self.text.split("\n"))
 
     def section(self, section_id: str) -> Section | None:
         """The section of this id; None where there is none."""
@@ -67,15 +67,15 @@ def parse_article(article_id: str, text: str, where: str) -> Article:
     fenced = False
     for number, line in enumerate(text.splitlines(), start=1):
         fenced ^= _FENCE.match(line) is not None
-        heading = None if fenced else _HEADING.fullmatch(line)
+        heading = None if fenced else _heading(line)
         if heading is not None:
-            marked = _WITH_ID.fullmatch(heading[2])
-            if marked is None and "{#" in heading[2]:
+            marks, said = heading
+            name, section_id = _split_id(said)
+            if section_id is None and "{#" in said:
                 raise DataError(f"{where}:{number}: the heading's id cannot be read; write ## Title {{#section-id}}")
-            name = heading[2] if marked is None else marked["title"]
-            title = name if title is None and heading[1] == "#" else title
-            if marked is not None:
-                found.append((marked["id"], name, []))
+            title = name if title is None and marks == "#" else title
+            if section_id is not None:
+                found.append((section_id, name, []))
                 continue
         if found:
             found[-1][2].append(line)
@@ -87,3 +87,27 @@ def parse_article(article_id: str, text: str, where: str) -> Article:
         raise DataError(f"{where}: section id {twice!r} occurs twice; make ids unique")
     sections = tuple(Section(section_id, name, "\n".join(lines).strip()) for section_id, name, lines in found)
     return Article(article_id, article_id if title is None else title, text, sections)
+
+
+def _heading(line: str) -> tuple[str, str] | None:
+    """The marks and the words of a heading; None of any other line."""
+    begun = _MARKS.match(line)
+    said = line[begun.end() :].strip(" \t") if begun else ""
+    return (begun[1], said) if begun and said else None
+
+
+def _split_id(said: str) -> tuple[str, str | None]:
+    """A heading's words without its id, and the id; None where it has none that can be read."""
+    before, opened, section_id = said[:-1].rpartition("{#")
+    if not said.endswith("}") or not opened or not section_id or _NO_ID.search(section_id):
+        return said, None
+    return before.rstrip(" \t"), section_id
+
+
+def _without_id(line: str) -> str:
+    heading = _heading(line)
+    if heading is None:
+        return line
+    marks, said = heading
+    name, section_id = _split_id(said)
+    return line if section_id is None else f"{marks} {name}"

@@ -15,10 +15,11 @@ def citation_overlaps(text: str, article: Article) -> tuple[float, ...]:
     without a valid citation, says nothing and is left out.
     """
     overlaps = []
+    known = {section.id: section for section in article.sections}
     for sentence in sentences_of(text):
-        cited = [section for one in citations_of(sentence) if (section := article.section(one)) is not None]
+        cited = {one: known[one] for one in citations_of(sentence) if one in known}
         words = vocabulary(sentence)
         if cited and words:
-            held = vocabulary("\n".join(f"{section.title}\n{section.text}" for section in cited))
+            held = frozenset[str]().union(*(vocabulary(f"{one.title}\n{one.text}") for one in cited.values()))
             overlaps.append(len(words & held) / len(words))
     return tuple(overlaps)

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from evalflow.metric.protocol import Answer
 from evalflow.metric.rate import Rate
+from evalflow.record import Row
 
 
 @dataclass(frozen=True)
@@ -17,7 +18,13 @@ class CacheHitShare(Rate):
 
     def stats(self, unit: Answer) -> tuple[float, ...] | None:
         """`(0 or 1,)`; None where the model reports no cached tokens (which is not a count of 0)."""
-        cached, total = unit.row.cached_tokens, unit.row.tokens_in
-        if cached is None or not total:
-            return None
-        return (float(2 * cached >= total),)
+        hit = is_hit(unit.row)
+        return None if hit is None else (float(hit),)
+
+
+def is_hit(row: Row) -> bool | None:
+    """Whether half of a row's input was cached; None where the model does not say, or says what cannot be."""
+    cached, total = row.cached_tokens, row.tokens_in
+    if cached is None or not total or cached > total:
+        return None
+    return 2 * cached >= total

@@ -90,6 +90,8 @@ class Metric(ABC):
     """The statistics of a planned row that is not there; None counts it as an error."""
     paired: ClassVar[bool] = True
     """Whether an item has a number of its own under it, so that two arms can be compared item by item."""
+    one_session: ClassVar[bool] = False
+    """Whether its value means nothing over several sessions, whose clocks and pauses do not add up."""
     probe: ClassVar[str] = ""
     """For grain `probe`: the measurement that it reads."""
 

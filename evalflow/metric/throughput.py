@@ -20,6 +20,7 @@ class _PerSecond(Metric):
     timed: ClassVar[bool] = True
     averages_seeds: ClassVar[bool] = False
     paired: ClassVar[bool] = False
+    one_session: ClassVar[bool] = True
 
     @abstractmethod
     def counted(self, row: Row) -> float | None:

@@ -19,6 +19,9 @@ class Model(Protocol):
     regimes: ClassVar[tuple[str, ...]] = ("cold",)
     """The cache regimes that it can offer; one without a prompt cache is always cold."""
 
+    isolated_by: ClassVar[str] = "use a model that caches prompts"
+    """What to do for a regime that it does not offer."""
+
     paced: ClassVar[bool] = False
     """Whether it may hold a request back for a limit of its own, so that the time counts from its own `sent`; of any
     other model it counts from when it was asked."""

@@ -29,16 +29,20 @@ class Reader(Model):
     concurrency_free: ClassVar[bool] = True
 
     threshold: float = 0.4
-    abstain: str = AUTHORED
+    abstain: str | None = None
 
     def __post_init__(self) -> None:
-        check_template(self.abstain)
+        check_template(self._abstain)
         if not 0.0 <= self.threshold <= 1.0:
             raise ValueError(f"threshold is {self.threshold}; give a share from 0 to 1")
 
     def identity(self) -> Mapping[str, Any]:
         """That it is the extractive baseline, and its settings."""
-        return {"model": "reader (extractive baseline)", "threshold": self.threshold, "abstain": self.abstain}
+        return {"model": "reader (extractive baseline)", "threshold": self.threshold, "abstain": self._abstain}
+
+    @property
+    def _abstain(self) -> str:
+        return AUTHORED if self.abstain is None else self.abstain
 
     async def complete(self, request: Request) -> Completion:
         """The best sentence with its citation, or the abstain.
@@ -61,5 +65,5 @@ class Reader(Model):
             raise ModelError(f"reader: {said}; ask it the items of grounded reading", kind="unreadable") from None
         found = best_sentence(article, question)
         if found is None or found.share < self.threshold:
-            return authored(self.abstain, nearest_section(article, question).id)
+            return authored(self._abstain, nearest_section(article, question).id)
         return f"{found.sentence} {cite(found.section.id)}"

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from evalflow.metric.cache_hit_share import is_hit
 from evalflow.record import Cache, Item, Row
 from evalflow.runner.parts import PlannedArm
 
@@ -59,10 +60,3 @@ def _claimed(cache: Cache, items: Sequence[Item]) -> set[str]:
             first.setdefault(item.prefix_group or f"\0{item.id}", item.id)
         return set(first.values())
     return {item.id for item in items}
-
-
-def is_hit(row: Row) -> bool | None:
-    """Whether half of a row's input was cached; None where the model does not say, which is no miss."""
-    if row.cached_tokens is None or not row.tokens_in:
-        return None
-    return 2 * row.cached_tokens >= row.tokens_in

@@ -172,7 +172,8 @@ class Parts:
             return None
         if arm.cache not in getattr(model, "regimes", ("cold",)):
             said = f"{type(model).__name__} has no {arm.cache} cache to offer"
-            self.builder.faults.add(f"{where}.cache", said, "use cold, or a model that caches prompts")
+            cure = getattr(model, "isolated_by", Model.isolated_by)
+            self.builder.faults.add(f"{where}.cache", said, f"use cold, or {cure}")
         return PlannedArm(name, arm, model, decoding)
 
     def _overlaid(self, base: Any, over: Mapping[str, Any], where: str) -> Any | None:

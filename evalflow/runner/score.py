@@ -257,6 +257,8 @@ def _why_undefined(metric: Metric, arm: ArmScores, shape: Figure, where: Mapping
         return f"no measurement {metric.probe} was taken, or the model has none"
     if shape.n_total == 0:
         return f"empty: no row is {', '.join(f'{key} {wanted}' for key, wanted in where.items())}"
+    if metric.one_session and (shape.n_sessions or 1) > 1:
+        return f"taken in {shape.n_sessions} sessions, whose clocks and pauses do not add up"
     if shape.n_scored == 0:
         return f"nothing scored ({shape.n_error} errors, {shape.n_excluded} excluded)"
     return None

@@ -19,6 +19,7 @@ class Spending:
         self._began = time.monotonic()
         self._spent = {"requests": 0.0, "tokens": 0.0, "price": 0.0}
         self._unpriced = 0
+        self._uncounted = 0
 
     @property
     def over(self) -> str | None:
@@ -29,6 +30,8 @@ class Spending:
                 continue
             if spent[name] >= limit:
                 return f"the budget of {limit:g} {name} (runner.budget.{name}) is spent"
+            if name == "tokens" and self._uncounted:
+                return f"{self._uncounted} answers have no known tokens, so that runner.budget.tokens cannot be kept"
             if name == "price" and self._unpriced:
                 return f"{self._unpriced} answers have no known price, so that runner.budget.price cannot be kept"
         return None
@@ -40,7 +43,9 @@ class Spending:
     def add(self, row: Row, model: Model, completion: Completion | None) -> None:
         """Count one finished request."""
         self._spent["requests"] += row.attempts
-        self._spent["tokens"] += (row.tokens_in or 0) + (row.tokens_out or 0)
+        if completion is not None:
+            self._spent["tokens"] += (row.tokens_in or 0) + (row.tokens_out or 0)
+            self._uncounted += row.tokens_in is None or row.tokens_out is None
         if self._budget.price is not None and completion is not None:
             price = _price(model, completion)
             self._spent["price"] += price or 0.0

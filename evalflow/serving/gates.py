@@ -12,6 +12,7 @@ from evalflow.grounding.citations import citations_of
 from evalflow.grounding.figures import figures_not_in
 from evalflow.grounding.names import names_not_in
 from evalflow.grounding.phrases import check_phrases, phrases_in
+from evalflow.grounding.words import vocabulary
 
 
 @dataclass(frozen=True)
@@ -46,11 +47,16 @@ class Figures(AnswerGate):
 
 @dataclass(frozen=True)
 class Citations(AnswerGate):
-    """At least one citation, and each the id of a section of the article."""
+    """At least one citation beside words of the answer's own, and each the id of a section of the article."""
 
     def findings(self, text: str, ground: Ground) -> Mapping[str, Any] | None:
-        """`{"cited": how many, "unknown": [id, ...]}`; `cited` is 0 where there is none."""
+        """`{"cited": how many, "unknown": [id, ...]}`; `cited` is 0 where there is none.
+
+        `says_nothing` is true beside them where there is no word but citations: they are no answer.
+        """
         cited = citations_of(text)
+        if cited and not vocabulary(text):
+            return {"cited": len(cited), "unknown": [], "says_nothing": True}
         return self.sentence_findings(text, ground) if cited else {"cited": 0, "unknown": []}
 
     def sentence_findings(self, sentence: str, ground: Ground) -> Mapping[str, Any] | None:

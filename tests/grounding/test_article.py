@@ -63,3 +63,19 @@ def test_an_article_that_cannot_be_cited_is_refused(text: str, said: str):
 def test_an_article_survives_the_item_that_carries_it():
     """What the dataset stores as JSON is read back as the same article."""
     assert Article.from_fields(mill_item("?").fields["article"]) == MILL
+
+
+@pytest.mark.parametrize("blank", [" ", "\t", " \t"])
+def test_a_heading_of_many_blanks_is_read_at_once(blank):
+    """A long run of blanks before its id, or nothing but blanks, takes no time beyond its length."""
+    text = f"## {blank * 100_000}One {blank * 100_000}{{#one}}{blank * 100_000}\ntext\n## {blank * 100_000}\nmore"
+    article = parse_article("a", text, "a.md")
+    assert [(section.id, section.title) for section in article.sections] == [("one", "One")]
+    assert "{#one}" not in article.prose and article.prose.startswith("## One")
+
+
+def test_prose_keeps_what_is_no_heading():
+    """Seven marks, a mark without a blank, braces elsewhere: as they are written."""
+    text = "## One {#one}\n####### seven {#x}\n#none {#y}\na {#z}\n\n## No id\n### Two  {#two}"
+    wanted = "## One\n####### seven {#x}\n#none {#y}\na {#z}\n\n## No id\n### Two"
+    assert parse_article("a", text, "a.md").prose == wanted

@@ -1,5 +1,7 @@
 """Sentences: where one ends."""
 
+import time
+
 import pytest
 
 from evalflow.grounding.sentences import sentences_of
@@ -48,3 +50,17 @@ def test_where_a_sentence_ends(text: str, sentences: tuple[str, ...]):
 def test_a_citation_belongs_to_the_sentence_before_it(text: str, sentences: tuple[str, ...]):
     """Before or after the full stop, and what an id holds ends nothing."""
     assert sentences_of(text) == sentences
+
+
+@pytest.mark.parametrize("run", ["." * 20, "A. " * 20, "?!" * 20, "no. " * 20, '."' * 20])
+def test_a_long_run_takes_time_in_proportion(run):
+    """Twenty times as long takes about twenty times as long: a quadratic reader would take four hundred."""
+
+    def seconds(text):
+        begun = time.process_time()
+        sentences_of(text)
+        return time.process_time() - begun
+
+    short, long = (run * 100 + "x", run * 2000 + "x")
+    least = min(seconds(short) for _ in range(3))
+    assert seconds(long) < 100 * max(least, 1e-3)

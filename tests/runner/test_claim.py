@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from evalflow.arm import Arm
+from evalflow.metric.cache_hit_share import is_hit
 from evalflow.model.scripted import Scripted
 from evalflow.record import Cache, Decoding, Item, Row, RowError
-from evalflow.runner.claim import cache_claim, is_hit
+from evalflow.runner.claim import cache_claim
 from evalflow.runner.parts import PlannedArm
 
 ROWS = {"h": 60, "m": 10, "?": None}

@@ -32,6 +32,8 @@ from evalflow.record import Completion
 
 ERROR_BYTES = 64 * 1024
 """How much of a refusal is read, for its words."""
+END_S = 1.0
+"""How long the end of a body is waited for once all is said (s): the connection can then be used again."""
 WORDS_S = 5.0
 """How long those words are waited for (s): the status has said the rest."""
 
@@ -51,6 +53,8 @@ class Connection:
     def __post_init__(self) -> None:
         if not self.verify and self.ca_file is not None:
             raise ValueError("ca_file is given although verify is false; drop one of them")
+        if self.proxy is not None and not self.proxy.startswith(("http://", "https://")):
+            raise ValueError(f"proxy is {self.proxy!r}; give a URL such as http://127.0.0.1:3128")
         if self.proxy is not None and urlsplit(self.proxy).username is not None:
             raise ValueError("proxy holds a user's name; let the environment name it, with trust_env")
 
@@ -154,6 +158,7 @@ class Client:
                 else:
                     limit.reschedule(over)
                     reply.take_whole(await _read(response, MOST_BYTES, reply))
+        with self._mapped(reply, over, self._timeouts.total_s):
             return reply.completion(time.monotonic())
 
     async def close(self) -> None:
@@ -178,7 +183,9 @@ class Client:
                 reply.first_byte = stamp
             for event in events.feed(chunk):
                 reply.take(event, stamp)
-            if reply.begun:
+            if reply.done:
+                limit.reschedule(min(over, loop.time() + END_S))
+            elif reply.begun:
                 limit.reschedule(min(over, loop.time() + self._timeouts.between_tokens_s))
         if events.open and reply.finish is None and not reply.done:
             raise SeatError("cut", "the reply ended in the middle of an event")
@@ -207,6 +214,8 @@ class Client:
         except SeatError as fault:
             raise self._told(fault, reply) from None
         except TimeoutError:
+            if reply.done:
+                return  # all is said; a body that does not end costs its connection alone
             raise self._told(self._late(reply, over, within_s), reply) from None
         except (httpx.HTTPError, httpx.InvalidURL, aiohttp.ClientError, OSError) as fault:
             raise self._told(self._lost(fault, reply), reply) from None

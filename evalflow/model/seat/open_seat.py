@@ -65,7 +65,8 @@ class OpenSeat:
                 continue
             self._circuit.answered()
             self._pace.spent((completion.tokens_in or 0) + (completion.tokens_out or 0))
-            if any(key in completion.text for key in self._keys):
+            written = completion.text + "".join(token.text for token in completion.tokens or ())
+            if any(key in written for key in self._keys):
                 raise SeatError("bad_reply", "the answer holds the key that was sent with the request; it is not kept")
             if attempt == 1:
                 return completion

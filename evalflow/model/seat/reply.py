@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from evalflow.model.seat.events import Event
@@ -62,6 +64,8 @@ class Reply:
         Raises:
             SeatError: `stream_error` or `bad_reply`.
         """
+        if self.done:
+            return  # nothing belongs to a reply after its end
         if event.data == b"[DONE]":
             self.done = True
             return
@@ -125,6 +129,8 @@ class Reply:
             raise SeatError("no_tokens", f"a complete reply without one token{counted}")
         chunks = len(self._stamps)
         tokens_out, source = usage.tokens_out, "usage"
+        if not tokens_out and written:  # a count of none beside a text is no count
+            usage, tokens_out = replace(usage, tokens_out=None), None
         if tokens_out is None:
             tokens_out, source = (chunks, "chunks") if chunks else (None, "")
         return Completion(
@@ -258,7 +264,7 @@ def _listed(top: Any) -> list[Any]:
 def _margin(values: Sequence[Any]) -> float | None:
     """The likeliest log-probability less the second's (nats); None where fewer than two are given."""
     best = sorted((float(value) for value in values if is_number(value)), reverse=True)
-    return best[0] - best[1] if len(best) > 1 else None
+    return best[0] - best[1] if len(best) > 1 and math.isfinite(best[0] - best[1]) else None
 
 
 def is_number(value: Any) -> bool:

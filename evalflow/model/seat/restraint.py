@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 from evalflow.model.seat.failure import UNREACHED, SeatError
 
+LEAST_PER_MINUTE = 0.01
+
 
 @dataclass(frozen=True)
 class RateLimits:
@@ -18,8 +20,8 @@ class RateLimits:
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
-            if value is not None and value <= 0:
-                raise ValueError(f"{name} is {value}; give a number above 0, or null for no limit")
+            if value is not None and value < LEAST_PER_MINUTE:
+                raise ValueError(f"{name} is {value}; give at least {LEAST_PER_MINUTE:g}, or null for no limit")
 
 
 class Pace:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
@@ -24,6 +25,8 @@ from evalflow.price import Prices
 from evalflow.record import Cache, Completion, Decoding, Request
 
 FROM_ENV = "env:"
+VARIABLE = re.compile("[A-Z_][A-Z0-9_]*")
+SECRET_KEYS = ("api_key", "apikey", "authorization", "password", "secret", "access_token")
 SECRET_HEADERS = ("auth", "key", "token", "secret", "cookie", "credential", "password")
 """A header whose name holds one of these is no setting for a config that is kept."""
 
@@ -74,10 +77,22 @@ class Seat(Model):
         secret = [name for name in self.headers if any(part in name.lower() for part in SECRET_HEADERS)]
         if secret:
             raise ValueError(f"headers holds {secret[0]}; name a variable by key_env or headers_env instead")
+        self._check_names()
         if self.extra_body.get("n", 1) != 1:
             raise ValueError(f"extra_body asks for n = {self.extra_body['n']}; one answer is read, so leave n out")
         if self.logprobs is not None and not 0 <= self.logprobs <= 20:
             raise ValueError(f"logprobs is {self.logprobs}; give 0 to 20, or null")
+
+    def _check_names(self) -> None:
+        """Variables are named, and no value of theirs is: it would be kept with the run."""
+        named = [("key_env", self.key_env), ("base_url", self._url_variable)]
+        for setting, name in [*named, *(("headers_env", variable) for variable in self.headers_env.values())]:
+            if name is not None and not VARIABLE.fullmatch(name):
+                said = f"{setting} is no name of an environment variable (capitals, digits, _)"
+                raise ValueError(f"{said}; name the variable that holds the value, never the value")
+        secret = [key for key in self.extra_body if key.lower().replace("-", "_") in SECRET_KEYS]
+        if secret:
+            raise ValueError(f"extra_body holds {secret[0]}; send a key by key_env or headers_env instead")
 
     def _check_url(self) -> None:
         if self.base_url is None:
@@ -88,6 +103,7 @@ class Seat(Model):
             _checked_url(self.base_url, "base_url")
 
     paced: ClassVar[bool] = True
+    isolated_by: ClassVar[str] = "set model.isolation (cache_salt, cache_prompt, marker)"
 
     @property
     def _url_variable(self) -> str | None:
@@ -239,8 +255,11 @@ class Seat(Model):
 
 
 def _checked_url(url: str, name: str) -> None:
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        raise ValueError(f"{name} is no URL; give one such as http://127.0.0.1:8000/v1") from None
+    if parts.scheme not in ("http", "https") or not parts.hostname or any(map(str.isspace, url)):
         raise ValueError(f"{name} is no http:// or https:// URL; give one such as http://127.0.0.1:8000/v1")
     try:
         _ = parts.port

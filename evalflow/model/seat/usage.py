@@ -43,6 +43,7 @@ REASONING = (
 """Where reasoning stands that the output's count contains."""
 THOUGHTS = ("usageMetadata", "thoughtsTokenCount")
 """Where reasoning stands that the output's count leaves out."""
+MOST_TOKENS = 10**9
 _ABSENT = object()
 
 
@@ -68,6 +69,8 @@ def usage_of(reply: Mapping[str, Any]) -> Usage:
     if reasoning is None and thoughts is not None:
         reasoning = thoughts
         tokens_out = None if tokens_out is None else tokens_out + thoughts
+    if cached is not None and tokens_in is not None and cached > tokens_in:
+        cached = None  # more than there were: whatever it counts, it is not what was read from the cache
     return Usage(tokens_in, tokens_out, cached, source, reasoning)
 
 
@@ -97,5 +100,5 @@ def _at(node: Any, path: tuple[str, ...]) -> Any:
 
 
 def count_of(value: Any) -> int | None:
-    """A count of tokens; what is no whole number of at least 0 counts nothing."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    """A count of tokens; what is no whole number from 0 to a thousand million counts nothing."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_TOKENS else None

@@ -138,7 +138,7 @@ def test_a_seat_that_speaks_is_not_gone(clock: Clock) -> None:
 @pytest.mark.parametrize(
     ("kind", "wrong", "said"),
     [
-        (RateLimits, {"requests_per_minute": 0.0}, "requests_per_minute is 0.0; give a number above 0"),
+        (RateLimits, {"requests_per_minute": 0.0}, "requests_per_minute is 0.0; give at least 0.01"),
         (RateLimits, {"tokens_per_minute": -1.0}, "tokens_per_minute is -1.0"),
         (Breaker, {"failures": 0}, "failures is 0; give at least 1"),
         (Breaker, {"cool_off_s": 0.0}, "cool_off_s is 0.0"),

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 import shlex
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from evalflow.cli import COMMANDS as COMMANDS_KNOWN
 from evalflow.cli import main
+from evalflow.model.seat.seat import Seat
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -126,3 +128,23 @@ def test_contributings_metric_is_whole():
     # the module does not exist here: what it would hold was just executed
     exec("\n".join(line for line in test.splitlines() if "ends_with_full_stop import" not in line), place)
     place["test_a_full_stop_at_the_end_counts"]()
+
+
+def test_the_readmes_bank_is_asked(elsewhere, capsys):
+    """The bank as printed, beside an article that answers its first question and not its second."""
+    block = re.search(r"```json\n(.*?)```", README, re.S)
+    assert block
+    (elsewhere / "bank.json").write_text(block[1], encoding="utf-8")
+    (elsewhere / "articles").mkdir()
+    kiln = "# Kiln\n\n## Firing {#firing}\nThe kiln is fired at 1,240 degrees for two days.\n\n## Wood {#wood}\nOak.\n"
+    (elsewhere / "articles" / "kiln.md").write_text(kiln, encoding="utf-8")
+    words = ["experiment=grounded", "dataset.bank=bank.json", "dataset.articles=articles", "tracking=none"]
+    assert main(words) == 0
+    assert "off_page_abstained" in capsys.readouterr().out
+
+
+def test_every_key_of_the_readmes_table_of_a_seat_is_one():
+    """The table names every setting of a seat, and no other."""
+    table = README.split("| `model.` key | meaning |")[1].split("\n\n")[0]
+    named = {name for row in table.splitlines()[2:] for name in re.findall(r"`(\w+)`", row.split("|")[1])}
+    assert named == {one.name for one in fields(Seat)}

@@ -95,6 +95,12 @@ def _limits_of(scores: Scores) -> list[str]:
         if most is not None and most < asked:
             whose = "its largest group has" if arm.planned.arm.cache == "warm" else "there are"
             told.append(f"arm {name} asks {asked} at a time, and can have {most} in flight: {whose} {most} items")
+        seat = arm.trace.facts.get("seat", {}) if arm.trace else {}
+        listed = seat.get("identity", {}).get("models", [])
+        if listed and seat["model"] not in listed and arm.rows:
+            told.append(
+                f"arm {name} asked for the model {seat['model']}, which its seat does not list: {', '.join(listed)}"
+            )
         if arm.cache_claim.outcome == "broken":
             told.append(f"arm {name} was not what it claims: {arm.cache_claim.why}")
     return told

@@ -11,22 +11,19 @@ def seat_lines(report: Mapping[str, Any]) -> list[str]:
     seats = {name: arm for name, arm in report["arms"].items() if "seat" in arm["facts"]}
     if not seats:
         return []
-    return [
-        *(f"{name}: {'; '.join(_arm(arm))}" for name, arm in seats.items()),
-        calibration_line(report["calibration"]),
-    ]
+    lines = [f"{name}: {'; '.join(_arm(arm))}" for name, arm in seats.items()]
+    most = max(arm["concurrency"]["in_flight_max"] or 1 for arm in seats.values())
+    return [*lines, calibration_line(report["calibration"], most)]
 
 
-def calibration_line(calibration: Mapping[str, Any] | None) -> str:
-    """The driver's own error at each concurrency that it was measured at, or that it never was."""
+def calibration_line(calibration: Mapping[str, Any] | None, in_flight: float) -> str:
+    """The driver's own error at the measured concurrency that is nearest to `in_flight`, or that there is none."""
     if calibration is None:
         return "driver: not calibrated here; evalflow calibrate measures its own error"
-    levels = [
-        f"{_ms(level['ttft_error_p50_s'])} p50, {_ms(level['ttft_error_p95_s'])} p95 at {level['concurrency']}"
-        for level in calibration["levels"]
-    ]
-    said = "; ".join(levels)
-    return f"driver: its own error of TTFT on a stub, by requests in flight: {said} ({calibration['taken'][:10]})"
+    level = min(calibration["levels"], key=lambda one: abs(one["concurrency"] - in_flight))
+    error = f"{_ms(level['ttft_error_p50_s'])} p50, {_ms(level['ttft_error_p95_s'])} p95"
+    where = f"{level['concurrency']} in flight on a stub"
+    return f"driver: its own error of TTFT, {where}, is {error} ({calibration['taken'][:10]})"
 
 
 def _arm(arm: Mapping[str, Any]) -> list[str]:

@@ -184,7 +184,8 @@ class Parts:
             inside = fault.where.removeprefix(where).lstrip(".")
             if inside.split(".")[0] not in over and "_target_" not in over:
                 root = where.rpartition(".")[2]
-                fault = replace(fault, where=f"{root}.{inside}" if inside else root)
+                place = f"{root}.{inside}" if inside else root
+                fault = replace(fault, where=place, todo=fault.todo.replace(f"{fault.where}=", f"{place}="))
             if all(fault.where != known.where for known in self.builder.faults.found):
                 self.builder.faults.found.append(fault)
         return built

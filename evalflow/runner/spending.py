@@ -29,11 +29,11 @@ class Spending:
             if limit is None:
                 continue
             if spent[name] >= limit:
-                return f"the budget of {limit:g} {name} (runner.budget.{name}) is spent"
+                return f"runner.budget.{name}={limit:g} is spent; resume=RUN goes on with another"
             if name == "tokens" and self._uncounted:
-                return f"{self._uncounted} answers have no known tokens, so that runner.budget.tokens cannot be kept"
+                return f"runner.budget.tokens cannot be kept: {self._uncounted} answered without a count"
             if name == "price" and self._unpriced:
-                return f"{self._unpriced} answers have no known price, so that runner.budget.price cannot be kept"
+                return f"runner.budget.price cannot be kept: {self._unpriced} answered without a price (model.prices)"
         return None
 
     def warmed(self) -> None:

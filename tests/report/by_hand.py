@@ -174,6 +174,7 @@ def bare(**changes: Any) -> dict[str, Any]:
                 "conditions": {"control": False},
                 "unavailable": None,
                 "errors": [],
+                "facts": {},
                 "figures": {"quality/exact": figure},
                 "breakdown": {},
             }

@@ -45,6 +45,7 @@ def arm(control: bool = False, breakdown: Any = None, **figures: Any) -> dict[st
         "conditions": {"control": control},
         "unavailable": None,
         "errors": [],
+        "facts": {},
         "figures": {name.replace("__", "/"): value for name, value in figures.items()},
         "breakdown": breakdown or {},
     }

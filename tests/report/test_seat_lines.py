@@ -58,10 +58,8 @@ def test_what_is_not_known_is_left_out() -> None:
 
 
 def test_the_drivers_own_error_stands_beside_the_times() -> None:
-    """By requests in flight, in ms and signed; where it was never measured, how to do so."""
-    told = calibration_line({"levels": [LEVEL], "taken": "2026-11-30T04:00:00+00:00"})
-    assert (
-        told
-        == "driver: its own error of TTFT on a stub, by requests in flight: +1.0 ms p50, -0.2 ms p95 at 6 (2026-11-30)"
-    )
-    assert "evalflow calibrate" in calibration_line(None)
+    """At the nearest concurrency that was measured, in ms and signed; where none was, how to do so."""
+    levels = [{**LEVEL, "concurrency": 1, "ttft_error_p50_s": 0.5}, LEVEL]
+    told = calibration_line({"levels": levels, "taken": "2026-11-30T04:00:00+00:00"}, 5.0)
+    assert told == "driver: its own error of TTFT, 6 in flight on a stub, is +1.0 ms p50, -0.2 ms p95 (2026-11-30)"
+    assert "evalflow calibrate" in calibration_line(None, 5.0)

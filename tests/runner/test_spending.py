@@ -75,7 +75,7 @@ def called() -> str:
 
 
 def words(limit: str, name: str) -> str:
-    return f"the budget of {limit} {name} (runner.budget.{name}) is spent"
+    return f"runner.budget.{name}={limit} is spent; resume=RUN goes on with another"
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_answers_without_a_price_cannot_be_held_to_one(lab: Lab) -> None:
     """A scripted answer has no price: after the first the run ends, rather than spend what nobody counts."""
     ran = lab(model=scripted(), runner=runner(price=100.0), gates=GATES)
     assert (ran.code, items(ran)) == (3, "a")
-    assert "1 answers have no known price, so that runner.budget.price cannot be kept" in ran.report["reasons"][0]
+    assert "runner.budget.price cannot be kept: 1 answered without a price (model.prices)" in ran.report["reasons"][0]
 
 
 @pytest.mark.parametrize("odd", ["raises", "nan", "text", "negative"])
@@ -172,7 +172,7 @@ def test_a_price_that_is_none_is_not_known(lab: Lab, odd: str) -> None:
     """A price is the model's own code: whatever it gives, the answer is kept and the run ends in order."""
     ran = lab(model=here("Priced", odd=odd), runner=runner(price=100.0), gates=GATES)
     assert (ran.code, items(ran)) == (3, "a")
-    assert "1 answers have no known price" in ran.report["reasons"][0]
+    assert "1 answered without a price" in ran.report["reasons"][0]
 
 
 @pytest.mark.parametrize(
@@ -188,3 +188,21 @@ def test_a_price_that_is_none_is_not_known(lab: Lab, odd: str) -> None:
 def test_a_budget_of_nothing_is_refused(budget: dict[str, float], said: str) -> None:
     """Zero is no limit that a run could be meant to have; no limit is null."""
     assert faults_of(config(ITEMS, runner=runner(**budget))) == [said]
+
+
+@dataclass(frozen=True)
+class Uncounted(Model):
+    """Right answers that say nothing of their tokens."""
+
+    def identity(self) -> Mapping[str, Any]:
+        return {"model": "uncounted"}
+
+    async def complete(self, request: Request) -> Completion:
+        return Completion("right", "stop")
+
+
+def test_tokens_that_are_not_known_end_a_run_whose_tokens_are_budgeted(lab: Lab) -> None:
+    """They are not taken for none: the budget could then never be kept."""
+    ran = lab(arms={"one": {}}, model={"_target_": f"{__name__}.Uncounted"}, runner=runner(tokens=10), gates=GATES)
+    assert ran.report["verdict"] == "incomplete"
+    assert "1 answered without a count" in ran.report["reasons"][0]

@@ -8,6 +8,7 @@ from typing import Any
 
 from evalflow.model.seat.client import Client
 from evalflow.model.seat.failure import SeatError
+from evalflow.model.seat.reply import words_of
 
 LIMIT_S = 30.0
 PROPS = ("build_info", "model_path", "n_ctx", "total_slots")
@@ -35,7 +36,8 @@ async def identity_of(client: Client) -> Identity:
     """
     status, listed = await client.get("/models", LIMIT_S)
     if status in (401, 403):
-        raise SeatError(f"http_{status}", f"status {status} for GET /models", status)
+        said = f": {words_of(listed)}" if isinstance(listed, Mapping) else ""
+        raise SeatError(f"http_{status}", f"status {status} for GET /models{said}", status)
     entries = [one for one in _list(listed, "data") if isinstance(one, Mapping) and "id" in one]
     facts = {f"{one['id']}.{key}": str(value) for one in entries for key, value in _facts(one).items()}
     version = await _optional(client, "//version")

@@ -220,7 +220,10 @@ class Seat(Model):
         return self._open
 
     def _unusable(self, fault: SeatError) -> ModelError:
-        return ModelError(f"seat {self._shown_host()}: {fault}; {_todo(fault)}")
+        todo = _todo(fault)
+        if fault.status in (401, 403) and self.key_env is not None:
+            todo = f"it refused the key in {self.key_env}: set another"
+        return ModelError(f"seat {self._shown_host()}: {fault}; {todo}")
 
     def _url(self) -> str:
         url = self.base_url or ""

@@ -1,6 +1,6 @@
 """A stub of a seat: an OpenAI-compatible server of stated speed and stated faults, which knows what it really did.
 
-`python -m evalflow.model.seat.stub --ttft-s 0.05 --itl-s 0.005` serves on the loopback address until its parent ends,
+`python -m evalflow.model.seat.stub --ttft-s 0.05 --itl-s 0.005` serves on the loopback address until it is ended,
 and prints its URL. It speaks as much HTTP/1.1 as clients of such servers send, with the standard library alone.
 
     POST /v1/chat/completions, /v1/completions    streamed or whole
@@ -250,10 +250,10 @@ def served_apart(settings: StubSettings) -> Iterator[str]:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Serve until the parent ends, or Ctrl-C."""
+    """Serve until Ctrl-C or a termination signal, or until the parent that is named ends."""
     parser = argparse.ArgumentParser("python -m evalflow.model.seat.stub", description=__doc__, allow_abbrev=False)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("--parent", type=int, default=os.getppid(), help="the process to end with")
+    parser.add_argument("--parent", type=int, default=None, help="id of the process that starts it, to end with that")
     hints = get_type_hints(StubSettings)
     for one in fields(StubSettings):
         kind = hints[one.name]
@@ -271,11 +271,11 @@ def main(words: Sequence[str] | None = None) -> int:
     return 0
 
 
-async def _serve(settings: StubSettings, parent: int) -> None:
+async def _serve(settings: StubSettings, parent: int | None) -> None:
     async with StubSeat(settings) as seat:
         sys.stdout.write(f"{seat.url}\n")
         sys.stdout.flush()
-        while os.getppid() == parent:
+        while parent is None or os.getppid() == parent:
             await asyncio.sleep(_PARENT_TICK_S)
 
 

@@ -510,3 +510,18 @@ def test_connections_that_cannot_be_meant(wrong: dict[str, Any], said: str) -> N
     """They are refused before anything is sent."""
     with pytest.raises(ValueError, match=said):
         Connection(**wrong)
+
+
+def test_a_body_that_does_not_end_costs_nothing_once_all_is_said() -> None:
+    """Answer, usage and [DONE] are there; the seat holds the connection open, and the next request gets another one."""
+
+    async def lingering(asked: Asked, wire: Wire) -> None:
+        await wire.head()
+        await wire.token("all of it", finish="stop")
+        await wire.chunk(b"data: [DONE]\n\n")
+        await wire.silence()
+
+    with odd(lingering) as server:
+        answers = asked_of(server.url, 2, between_tokens_s=60.0, total_s=60.0)
+        assert [answer.text for answer in answers] == ["all of it", "all of it"]
+        assert len({asked.connection for asked in server.posts}) == 2

@@ -409,3 +409,21 @@ def test_no_json_breaks_it(first: Any, second: Any, choice: Any) -> None:
             reply.completion(3.0)
         except SeatError as fault:
             assert str(fault)
+
+
+def test_nothing_belongs_to_a_reply_after_its_end() -> None:
+    """Text that follows [DONE] is no part of the answer."""
+    reply = Reply(0.0)
+    for data in (
+        json.dumps(delta("stop", content="Paris")).encode(),
+        b"[DONE]",
+        json.dumps(delta(content="MORE")).encode(),
+    ):
+        reply.take(Event(data), 1.0)
+    assert reply.completion(2.0).text == "Paris"
+
+
+def test_a_count_of_none_beside_a_text_is_no_count() -> None:
+    """Two chunks came, so that 0 tokens cannot be; they are counted as chunks, and marked so."""
+    told = streamed(delta(content="a"), delta("stop", content="b", usage={"prompt_tokens": 0, "completion_tokens": 0}))
+    assert (told.tokens_out, told.tokens_source, told.chunk_tokens) == (2, "chunks", (1, 1))

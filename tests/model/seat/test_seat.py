@@ -351,3 +351,36 @@ def test_one_answer_is_asked_for() -> None:
     """Of several only the first would be read, while usage counts them all."""
     with pytest.raises(ValueError, match="extra_body asks for n = 2"):
         Seat(note="a desk", base_url="http://127.0.0.1:9/v1", extra_body={"n": 2})
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"key_env": "sk-REALKEY1234567890"}, "key_env is no name of an environment variable"),
+        ({"key_env": "abcDEF123"}, "key_env is no name"),
+        ({"headers_env": {"x-team": "sk-REALKEY"}}, "headers_env is no name"),
+        ({"base_url": "env:https://host/v1"}, "base_url is no name"),
+        ({"extra_body": {"api-key": "sk-REALKEY"}}, "extra_body holds api-key; send a key by key_env"),
+    ],
+)
+def test_a_value_that_stands_where_a_name_should_is_refused_and_not_repeated(wrong: Any, said: str) -> None:
+    """A key pasted in place of its variable's name would be kept with the run, and printed."""
+    with pytest.raises(ValueError, match=said) as refused:
+        Seat(**{"note": "a desk", "base_url": "http://127.0.0.1:9/v1", **wrong})
+    assert "REALKEY" not in str(refused.value)
+
+
+def test_a_key_in_the_tokens_of_an_answer_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The text is clean, and the tokens spell the key."""
+    monkeypatch.setenv("SEAT_KEY", "hush-hush-42")
+
+    async def spelling(asked: Asked, wire: Wire) -> None:
+        logprobs = {"content": [{"token": part, "logprob": -0.1} for part in ("hush-", "hush-42")]}
+        choice = {"index": 0, "message": {"content": "fine"}, "logprobs": logprobs, "finish_reason": "stop"}
+        await wire.told({"choices": [choice], "usage": {"prompt_tokens": 1, "completion_tokens": 2}})
+
+    async def answer(seat: Seat) -> Completion:
+        return await seat.complete(REQUEST)
+
+    with odd(spelling) as server, pytest.raises(SeatError, match="holds the key"):
+        during(server.url, answer, key_env="SEAT_KEY", stream=False, logprobs=1)

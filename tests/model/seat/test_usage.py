@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from evalflow.model.seat.usage import Usage, usage_of
+from evalflow.model.seat.usage import Usage, count_of, usage_of
 
 OPENAI = {"prompt_tokens": 1200, "completion_tokens": 30, "total_tokens": 1230}
 LLAMA = {"cache_n": 24, "prompt_n": 18}
@@ -140,3 +140,18 @@ def test_usage_of_another_shape_says_nothing(odd: Any) -> None:
 def test_beside_a_prompt_that_is_not_counted_nothing_is_totalled() -> None:
     """Cached tokens alone are no prompt."""
     assert usage_of({"usage": {"cache_read_input_tokens": 5}}) == Usage(None, None, 5, "usage.cache_read_input_tokens")
+
+
+def test_more_cached_than_there_were_is_not_known() -> None:
+    """400 of 40 cannot be; the field that said so stays named, and as many as there were is possible."""
+    told = {"prompt_tokens": 40, "prompt_tokens_details": {"cached_tokens": 400}}
+    usage = usage_of({"usage": told})
+    assert (usage.cached_tokens, usage.cached_source) == (None, "usage.prompt_tokens_details.cached_tokens")
+    all_of_it = usage_of({"usage": {**told, "prompt_tokens_details": {"cached_tokens": 40}}})
+    assert all_of_it.cached_tokens == 40
+
+
+def test_a_count_beyond_reason_counts_nothing() -> None:
+    """A thousand million tokens is the most that is believed."""
+    assert count_of(10**9) == 10**9
+    assert count_of(10**9 + 1) is None and count_of(10**400) is None

@@ -10,6 +10,7 @@ from importlib.resources import files
 from typing import Any
 
 from evalflow.record import SCHEMA_VERSION, Figure, Row
+from evalflow.runner.claim import Corpus, corpus
 from evalflow.runner.instrument import instrument
 from evalflow.runner.judge import Judgement
 from evalflow.runner.score import Scores
@@ -101,6 +102,9 @@ def _limits_of(scores: Scores) -> list[str]:
             told.append(
                 f"arm {name} asked for the model {seat['model']}, which its seat does not list: {', '.join(listed)}"
             )
+        share = corpus_of(arm).share
+        if share is not None and share > 1:
+            told.append(f"arm {name}'s prompts are at least {share:.2g} times what its seat's cache holds")
         if arm.cache_claim.outcome == "broken":
             told.append(f"arm {name} was not what it claims: {arm.cache_claim.why}")
     return told
@@ -130,12 +134,14 @@ def _arm(name: str, scores: Scores) -> dict[str, Any]:
     kinds = sorted({item.kind for item in arm.items if item.kind})
     seeds = arm.planned.arm.seeds
     figures = _plain(scores.figures(name))
+    held = corpus_of(arm)
     return {
         "conditions": arm.planned.conditions(),
         "order": arm.trace.order if arm.trace else None,
         "unavailable": arm.unavailable,
         "errors": errors_of(arm),
         "concurrency": _concurrency(arm),
+        "corpus": {**asdict(held), "share": held.share},
         "claims": {"cache": arm.cache_claim.outcome, "cache_why": arm.cache_claim.why},
         "figures": figures,
         "breakdown": {f"kind={kind}": _of_rows(scores, name, kind) for kind in kinds},
@@ -154,6 +160,11 @@ def _concurrency(arm: ArmScores) -> dict[str, float | None]:
         "in_flight_mean": driver.get("in_flight_mean"),
         "in_flight_max": driver.get("in_flight_max"),
     }
+
+
+def corpus_of(arm: ArmScores) -> Corpus:
+    """How the arm's prompts stand to its seat's cache."""
+    return corpus(arm.items, arm.rows.values(), arm.trace.facts if arm.trace else {})
 
 
 def errors_of(arm: ArmScores, most: int = 5, width: int = 200) -> list[dict[str, Any]]:

@@ -1,11 +1,11 @@
-"""Whether an arm's cache was what its regime claims, by what the model itself reported."""
+"""Whether an arm's cache was what its regime claims, by what the model itself reported, and what it had to hold."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from evalflow.metric.cache_hit_share import is_hit
 from evalflow.record import Cache, Item, Row
@@ -60,3 +60,31 @@ def _claimed(cache: Cache, items: Sequence[Item]) -> set[str]:
             first.setdefault(item.prefix_group or f"\0{item.id}", item.id)
         return set(first.values())
     return {item.id for item in items}
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """The tokens of an arm's prompts, each prefix group counted by its longest alone, and what the cache holds."""
+
+    prompt_tokens: int | None
+    cache_tokens: int | None
+
+    @property
+    def share(self) -> float | None:
+        """Prompts per cache, at least: above 1 not all of them fit at once, whatever the order."""
+        if self.prompt_tokens is None or not self.cache_tokens:
+            return None
+        return self.prompt_tokens / self.cache_tokens
+
+
+def corpus(items: Sequence[Item], rows: Iterable[Row], facts: Mapping[str, Any]) -> Corpus:
+    """How an arm's prompts stand to its seat's cache, where the seat or its settings say how much that holds."""
+    longest: dict[str, int] = {}
+    groups = {item.id: item.prefix_group or f"\0{item.id}" for item in items}
+    for row in rows:
+        if row.tokens_in is not None:
+            group = groups[row.item_id]
+            longest[group] = max(longest.get(group, 0), row.tokens_in)
+    held = facts.get("cache_tokens")
+    known = bool(longest) and set(longest) == set(groups.values())
+    return Corpus(sum(longest.values()) if known else None, held if isinstance(held, int) else None)

@@ -8,7 +8,7 @@ from evalflow.arm import Arm
 from evalflow.metric.cache_hit_share import is_hit
 from evalflow.model.scripted import Scripted
 from evalflow.record import Cache, Decoding, Item, Row, RowError
-from evalflow.runner.claim import cache_claim
+from evalflow.runner.claim import cache_claim, corpus
 from evalflow.runner.parts import PlannedArm
 
 ROWS = {"h": 60, "m": 10, "?": None}
@@ -155,3 +155,15 @@ def test_a_claim_that_an_arm_cannot_make_is_refused(settings: dict[str, object],
     """A warm arm is there to hit and any other to miss, and a warm arm's calls wait for each other."""
     with pytest.raises(ValueError, match=said):
         Arm(**settings)  # type: ignore[arg-type]
+
+
+def test_prompts_are_held_against_the_cache_by_the_longest_of_each_group() -> None:
+    """Groups of 100 and 120 tokens at most and a single of 30: 250 of a cache of 200."""
+    groups = {"a": "g", "b": "g", "c": "h", "d": ""}
+    items = [Item(name, "p", prefix_group=group) for name, group in groups.items()]
+    tokens = {"a": 90, "b": 100, "c": 120, "d": 30}
+    rows = [row(name, None, tokens[name], group) for name, group in groups.items()]
+    held = corpus(items, rows, {"cache_tokens": 200})
+    assert (held.prompt_tokens, held.cache_tokens, held.share) == (250, 200, 1.25)
+    assert corpus(items, rows, {}).share is None
+    assert corpus(items, rows[:2], {"cache_tokens": 200}).prompt_tokens is None  # two groups are not known

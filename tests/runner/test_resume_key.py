@@ -246,6 +246,7 @@ MODEL_CHANGES: Mapping[type, Mapping[str, Any]] = {
         "prices": Prices(input_per_million=1.0, output_per_million=1.0),
         "probe": "off",
         "scoring": "echo",
+        "cache_tokens": 1000,
     },
 }
 """Another value of each setting of each model that ships."""
@@ -259,7 +260,7 @@ MODEL_CANNOT_MATTER: Mapping[type, set[str]] = {
     Scripted: {"delay_s", "delays", "calls"},
     TinyGPT: {"max_batch"},
     Reader: set(),
-    Seat: {"key_env", "headers_env", "connection", "limits", "prices", "probe", "scoring"},
+    Seat: {"key_env", "headers_env", "connection", "limits", "prices", "probe", "scoring", "cache_tokens"},
 }
 """How long an answer takes, where calls are noted, how many are computed at once, by what way and at what pace a seat
 is reached, and what is asked of it before: no text depends on them."""

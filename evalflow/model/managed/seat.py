@@ -184,6 +184,11 @@ class LlamaSeat(ServedSeat):
         launcher = [sys.executable, "-P", str(Path(llama_server.__file__))]
         return [*launcher, *(str(word) for pair in settings.items() for word in pair)]
 
+    def facts(self) -> Mapping[str, Any]:
+        """The seat's facts, and what its slots hold, where they are all that holds anything."""
+        told = super().facts()
+        return {"cache_tokens": self.n_ctx * self.n_parallel, **told} if told and not self.cache_ram_mib else told
+
     async def warm(self, request: Request) -> None:
         """Read a group's prefix into the cache, for all of its slots.
 

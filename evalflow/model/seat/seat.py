@@ -43,7 +43,8 @@ class Seat(Model):
     the prompt, whose tokens the prompt then costs), or `none`.
     `logprobs` asks for the likeliest tokens at each place; from 2 on, margins between the first two are known.
     `probe` says how much is asked before an arm: `full` (all that `Findings` holds), `brief` (what it accepts), `off`.
-    `scoring` names how prompts are scored, which an arm that needs it proves aligned first.
+    `scoring` names how prompts are scored, which an arm that needs it proves aligned first. `cache_tokens` is what the
+    seat's prefix cache holds, where you know it: the report holds the prompts against it.
     """
 
     note: str
@@ -67,6 +68,7 @@ class Seat(Model):
     prices: Prices = field(default_factory=Prices)
     probe: Literal["full", "brief", "off"] = "full"
     scoring: Scoring = "off"
+    cache_tokens: int | None = None
 
     def __post_init__(self) -> None:
         self._client: Client | None = None
@@ -80,6 +82,8 @@ class Seat(Model):
         self._check_names()
         if self.extra_body.get("n", 1) != 1:
             raise ValueError(f"extra_body asks for n = {self.extra_body['n']}; one answer is read, so leave n out")
+        if self.cache_tokens is not None and self.cache_tokens < 1:
+            raise ValueError(f"cache_tokens is {self.cache_tokens}; give at least 1, or null")
         if self.logprobs is not None and not 0 <= self.logprobs <= 20:
             raise ValueError(f"logprobs is {self.logprobs}; give 0 to 20, or null")
 
@@ -203,7 +207,10 @@ class Seat(Model):
 
     def facts(self) -> Mapping[str, Any]:
         """See `OpenSeat.facts`; none before it was started."""
-        return {} if self._open is None else self._open.facts()
+        if self._open is None:
+            return {}
+        held = {} if self.cache_tokens is None else {"cache_tokens": self.cache_tokens}
+        return {**self._open.facts(), **held}
 
     def price(self, completion: Completion) -> float | None:
         """What an answer cost, by the prices given; None where none are, or tokens are not known."""

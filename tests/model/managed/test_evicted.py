@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
-import os
 
 import pytest
 
@@ -21,7 +20,8 @@ ONCE = Decoding(max_tokens=1)
 
 def prefix(items: list[Item]) -> str:
     """What the prompts of one article have in common."""
-    return os.path.commonprefix([item.prompt for item in items])
+    first, second = (item.prompt for item in items[:2])
+    return first[: next(i for i, (a, b) in enumerate(zip(first, second, strict=False)) if a != b)]
 
 
 def hit(answer: Completion) -> bool | None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from evalflow.errors import EvalflowError, ExitCode, MetricError, OutputError, TrackingError
+from evalflow.errors import ConfigError, EvalflowError, ExitCode, Fault, MetricError, OutputError, TrackingError
 from evalflow.record import Item, Row
 from evalflow.report.build import build_report
 from evalflow.report.files import write_report
@@ -85,6 +85,7 @@ def performed(
         EvalflowError: see `runner.session.carry_out`, `scored`.
     """
     outputs = Path(plan.runner.outputs)
+    _check_all_is_there(plan)
     check_writable(outputs, plan.name)
     _end_what_was_killed(plan, outputs, say)
     held = carry_out(plan, progress, say, job)
@@ -92,6 +93,22 @@ def performed(
         yield replace(scored(plan, held.run), stopped=held.stopped)
     finally:
         held.lock.release()
+
+
+def _check_all_is_there(plan: Plan) -> None:
+    """Refuse a run whose models lack what can be known before anything is started; an optional arm is skipped then.
+
+    Raises:
+        ConfigError: with each thing that is missing, once.
+    """
+    missing: dict[str, str] = {}
+    for name, planned in plan.arms.items():
+        said = None if planned.arm.optional else planned.model.missing()
+        if said is not None:
+            missing.setdefault(said, name)
+    faults = [(name, *said.rpartition("; ")) for said, name in missing.items()]
+    if faults:
+        raise ConfigError([Fault(f"arms.{name}", what or todo, todo) for name, what, _, todo in faults])
 
 
 @contextlib.contextmanager

@@ -34,6 +34,13 @@ class Model(Protocol):
         """What makes this model the one it is (weights' digest, seat's URL and name); part of the resume key."""
         ...
 
+    def missing(self) -> str | None:
+        """What it needs and is not here (a file, a variable of the environment), and what to do; None where nothing is.
+
+        Asked before anything is started, so that what can be known then costs nothing.
+        """
+        return None
+
     async def start(self) -> None:
         """Load weights, open connections.
 

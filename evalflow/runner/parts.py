@@ -26,7 +26,10 @@ PROTOCOLS: Mapping[str, type | tuple[str, ...]] = {
     "decoding": Decoding,
     "runner": Runner,
     "dataset": ("name", "items"),
-    "model": ("identity", "start", "prove", "warm", "complete", "measure", "settle", "facts", "price", "close"),
+    "model": (
+        *("identity", "missing", "start", "prove", "measure", "warm", "complete"),
+        *("settle", "facts", "price", "close"),
+    ),
     "tracking": ("log",),
     "serving": ("serve",),
 }

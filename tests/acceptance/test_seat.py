@@ -334,3 +334,13 @@ def test_a_load_wants_no_torch_and_mlflow_only_afterwards(home: Path, tracking: 
     rows = next(home.glob("outputs/load/*/rows.jsonl")).read_text(encoding="utf-8").splitlines()
     last = max(json.loads(row)["times"]["end"] for row in rows)
     assert all(at > last for _, at in wanted)
+
+
+def test_what_is_missing_is_told_before_anything_is_started(cli: Cli, home: Path) -> None:
+    """A variable that the environment lacks is one line and exit code 64, with no run; an optional arm is skipped."""
+    line = ["experiment=load", "model.base_url=http://127.0.0.1:9/v1", "model.key_env=NO_SUCH_KEY", "tracking=none"]
+    ran = cli(*line)
+    said = "evalflow: arms.load: model.key_env: the environment has no NO_SUCH_KEY; set it"
+    assert (ran.code, ran.err.strip()) == (64, said)
+    assert not list(home.glob("outputs/load/*"))
+    assert cli(*line, "+arms.load.optional=true").code == 2

@@ -211,7 +211,7 @@ class Foreign:
     def identity(self) -> dict[str, Any]:
         return {"model": "foreign"}
 
-    start = prove = warm = complete = measure = settle = facts = price = close = identity
+    missing = start = prove = warm = complete = measure = settle = facts = price = close = identity
 
 
 MODEL_CHANGES: Mapping[type, Mapping[str, Any]] = {

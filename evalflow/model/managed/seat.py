@@ -72,6 +72,14 @@ class ServedSeat(Seat):
         """
         return list(self.command)
 
+    def missing(self) -> str | None:
+        """A variable that the environment lacks, or something that is not installed."""
+        try:
+            self.words()
+        except ModelError as fault:
+            return str(fault)
+        return super().missing()
+
     async def start(self) -> None:
         """Start the server, wait until it is ready, and open the seat.
 

@@ -137,6 +137,16 @@ class Seat(Model):
             "breaker": dict(vars(self.breaker)),
         }
 
+    def missing(self) -> str | None:
+        """A variable that the environment lacks."""
+        try:
+            self._headers()
+            if self._url_variable is not None:
+                self._url()
+        except ModelError as fault:
+            return str(fault)
+        return None
+
     async def start(self) -> None:
         """Find the seat and its model.
 

@@ -174,6 +174,10 @@ class Gate:
             return None
         return f"taken in {n} sessions (allow_sessions reads it)"
 
+    def fails(self, judged: Judged) -> bool:
+        """Whether what was held comes to a failure, so that the rows that decided it are worth naming."""
+        return judged.outcome == ("pass" if self.expect == "fail" else "fail")
+
     def result(self, judged: Judged, arm: str | None = None, rows: tuple[str, ...] = ()) -> GateResult:
         """The gate's answer: `expect: fail` turns pass and fail round, and leaves the rest."""
         outcome, reason = judged.outcome, judged.reason

@@ -104,7 +104,8 @@ def _comparison_gate(gate: Gate, scores: Scores, delta: Delta) -> GateResult:
         absent = _absent(scores, side)
         if absent:
             return gate.result(absent)
-    return gate.result(gate.on_delta(delta), rows=_lost(scores, comparison, gate.figure))
+    judged = gate.on_delta(delta)
+    return gate.result(judged, rows=_lost(scores, comparison, gate.figure) if gate.fails(judged) else ())
 
 
 def _lost(scores: Scores, comparison: Paired, figure: str) -> tuple[str, ...]:
@@ -130,7 +131,8 @@ def _arm_gate(gate: Gate, name: str, scores: Scores) -> GateResult:
         return gate.result(absent or Judged("skipped", reason=", ".join(unmet)), arm=name)
     figure = scores.figure(name, gate.figure, gate.where)
     key, _ = scores.plan.owner(gate.figure)
-    return gate.result(gate.on_figure(figure), arm=name, rows=scores.worst(name, key, gate.where))
+    judged = gate.on_figure(figure)
+    return gate.result(judged, arm=name, rows=scores.worst(name, key, gate.where) if gate.fails(judged) else ())
 
 
 def _absent(scores: Scores, name: str) -> Judged | None:

@@ -201,8 +201,8 @@ class _Arm:
         def done(row: Row) -> None:
             nonlocal n_rows
             n_rows += 1
-            if journal.append(row):  # what is known of the driver lasts as the rows do, if the process is killed
-                self.note(planned.name, replace(trace, driver=seen(at_the_end=False)))
+            if journal.append(row):  # what is known of driver and model lasts as the rows do, if the process is killed
+                self.note(planned.name, replace(trace, driver=seen(at_the_end=False), facts=_facts(planned.model)))
             self.progress.row(row)
 
         async with Watch() as watch:

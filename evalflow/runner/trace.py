@@ -55,10 +55,19 @@ def merged(parts: Sequence[ArmTrace], answered_in: Collection[str]) -> ArmTrace 
         concurrency=last.concurrency,
         ended=last.ended,
         driver=driver,
-        facts=last.facts,
+        facts={**last.facts, **_fault([part.facts for part in parts if part.session in answered_in])},
         unavailable=last.unavailable,
         cut_short=last.cut_short,
     )
+
+
+def _fault(facts: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Why the sessions were not one instrument: one of them was none, or the seat was another in between."""
+    told = next((str(one["instrument_fault"]) for one in facts if "instrument_fault" in one), None)
+    identities = [one["seat"]["identity"] for one in facts if "seat" in one]
+    if told is None and any(identity != identities[0] for identity in identities):
+        told = "the seat changed between sessions"
+    return {} if told is None else {"instrument_fault": told}
 
 
 def _together(drivers: Sequence[Mapping[str, float | bool | None]]) -> dict[str, float | bool | None]:

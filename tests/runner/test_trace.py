@@ -143,3 +143,18 @@ def test_where_an_arm_stands_is_what_its_last_session_says() -> None:
     stopped = merged((last, part("u")), {"t"})
     assert stopped is not None
     assert stopped.ended is None
+
+
+def test_sessions_with_different_seats_are_no_one_instrument() -> None:
+    """Another version in the second session, or a change inside the first: no figure of both can be read."""
+    one, other = ({"seat": {"identity": {"version": version}}} for version in ("1", "2"))
+    inside = {**one, "instrument_fault": "the seat changed while it answered"}
+    sessions = {"s1", "s2"}
+    same = merged([part("s1", facts=one), part("s2", facts=one)], sessions)
+    assert same is not None and "instrument_fault" not in same.facts
+    changed = merged([part("s1", facts=one), part("s2", facts=other)], sessions)
+    assert changed is not None and changed.facts["instrument_fault"] == "the seat changed between sessions"
+    before = merged([part("s1", facts=inside), part("s2", facts=one)], sessions)
+    assert before is not None and before.facts["instrument_fault"] == "the seat changed while it answered"
+    gone = merged([part("s1", facts=other), part("s2", facts=one)], {"s2"})  # no row is of the first
+    assert gone is not None and "instrument_fault" not in gone.facts

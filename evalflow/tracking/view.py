@@ -24,7 +24,7 @@ MOST_PARAMS = 12
 FIRST_COLUMNS = ("attributes.`Run Name`", "runDateAndNestInfo")
 SWEPT = "sweep."
 COUNTS = ("n/jobs_failed", "n/jobs_incomplete", "n/gates_failed", "n/gates_unreadable")
-PREFIXES = ("quality/", "n/gates_failed", "n/gates_unreadable", "delta/", "gate/")
+PREFIXES = ("quality/", "n/gates_failed", "n/gates_unreadable", "delta/", "gate/", "lat/", "tps/", "cache/")
 
 
 def view_state(entries: Sequence[Entry], report: Mapping[str, Any]) -> str:

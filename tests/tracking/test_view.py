@@ -14,7 +14,7 @@ from tests.tracking.written_sweep import swept_in
 
 
 def test_columns_begin_with_the_figures_that_decided_and_end_with_the_params(make_run: MakeRun) -> None:
-    """The columns are the figures that gates read, the counts of missed gates, deltas, gates and then the params."""
+    """The columns are the figures that gates read, the counts of missed gates, deltas, gates, times, params."""
     run = make_run("r")
     state = json.loads(view_state(entries(run, private=False, git=None), run.report))
     assert state["selectedColumns"] == [
@@ -25,6 +25,7 @@ def test_columns_begin_with_the_figures_that_decided_and_end_with_the_params(mak
         "metrics.`gate/good`",
         "metrics.`gate/bad`",
         "metrics.`gate/control`",
+        "metrics.`lat/ttft_s/p50`",
         "params.`arm`",
         "params.`seed`",
         "params.`dataset`",

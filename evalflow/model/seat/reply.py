@@ -7,7 +7,7 @@ import math
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 from evalflow.model.seat.events import Event
 from evalflow.model.seat.failure import SeatError
@@ -128,17 +128,15 @@ class Reply:
             counted = "" if usage.tokens_out is None else f" (its usage says {usage.tokens_out})"
             raise SeatError("no_tokens", f"a complete reply without one token{counted}")
         chunks = len(self._stamps)
-        tokens_out, source = usage.tokens_out, "usage"
-        if not tokens_out and written:  # a count of none beside a text is no count
-            usage, tokens_out = replace(usage, tokens_out=None), None
-        if tokens_out is None:
-            tokens_out, source = (chunks, "chunks") if chunks else (None, "")
+        if written and not usage.tokens_out:  # a count of none beside a text is no count
+            usage = replace(usage, tokens_out=None)
+        counted = usage.tokens_out is not None
         return Completion(
             text=text,
             finish_reason=None if self.finish is None else FINISHED.get(self.finish, "other"),
             tokens_in=usage.tokens_in,
-            tokens_out=tokens_out,
-            tokens_source=_SOURCES.get(source),
+            tokens_out=usage.tokens_out if counted else chunks or None,
+            tokens_source="usage" if counted else "chunks" if chunks else None,
             cached_tokens=usage.cached_tokens,
             cached_source=usage.cached_source,
             times=self._times(end),
@@ -184,9 +182,6 @@ class Reply:
         if chunks and (usage.tokens_out is None or usage.tokens_out - chunks in (0, 1)):
             return (1,) * chunks
         return None
-
-
-_SOURCES: Mapping[str, Literal["usage", "chunks"]] = {"usage": "usage", "chunks": "chunks"}
 
 
 def as_object(body: bytes) -> dict[str, Any]:

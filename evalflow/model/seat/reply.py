@@ -125,8 +125,8 @@ class Reply:
         written = bool(self._stamps) or bool(text) or self._hidden
         # a model may end at once, with its end token alone; then it says so, and counts no more than that one
         if not written and (self.finish is None or (usage.tokens_out or 0) > 1 or usage.tokens_out is None):
-            counted = "" if usage.tokens_out is None else f" (its usage says {usage.tokens_out})"
-            raise SeatError("no_tokens", f"a complete reply without one token{counted}")
+            said = "" if usage.tokens_out is None else f" (its usage says {usage.tokens_out})"
+            raise SeatError("no_tokens", f"a complete reply without one token{said}")
         chunks = len(self._stamps)
         if written and not usage.tokens_out:  # a count of none beside a text is no count
             usage = replace(usage, tokens_out=None)

@@ -11,7 +11,7 @@ from evalflow.string_tasks import TASKS, WordPool, answer_for, prompt_for
 
 @dataclass(frozen=True)
 class Strings:
-    """Every task asked of every word of a split. An item's kind is its task, its cluster the word.
+    """Every task asked of every word of a split. An item's kind and prefix group is its task, its cluster the word.
 
     The three tasks of one word stand or fall together more often than not, so the word is the error bar's unit.
     """
@@ -41,6 +41,7 @@ class Strings:
                 target=answer_for(task, word),
                 kind=task,
                 cluster=word,
+                prefix_group=task,
                 fields={"task": task, "word": word},
             )
             for word in words

@@ -96,18 +96,24 @@ def _limits_of(scores: Scores) -> list[str]:
         if most is not None and most < asked:
             whose = "its largest group has" if arm.planned.arm.cache == "warm" else "there are"
             told.append(f"arm {name} asks {asked} at a time, and can have {most} in flight: {whose} {most} items")
-        seat = arm.trace.facts.get("seat", {}) if arm.trace else {}
-        listed = seat.get("identity", {}).get("models", [])
-        if listed and seat["model"] not in listed and arm.rows:
-            told.append(
-                f"arm {name} asked for the model {seat['model']}, which its seat does not list: {', '.join(listed)}"
-            )
+        told += _unlisted(name, arm)
         share = corpus_of(arm).share
         if share is not None and share > 1:
             told.append(f"arm {name}'s prompts are at least {share:.2g} times what its seat's cache holds")
         if arm.cache_claim.outcome == "broken":
             told.append(f"arm {name} was not what it claims: {arm.cache_claim.why}")
     return told
+
+
+def _unlisted(name: str, arm: ArmScores) -> list[str]:
+    """That a seat answered to a model's name that it does not list."""
+    seat = arm.trace.facts.get("seat") if arm.trace else None  # facts may be of anybody's model
+    identity = seat.get("identity") if isinstance(seat, Mapping) else None
+    listed = identity.get("models") if isinstance(identity, Mapping) else None
+    if not isinstance(seat, Mapping) or not listed or not arm.rows or seat.get("model") in listed:
+        return []
+    said = f"arm {name} asked for the model {seat.get('model')}, which its seat answered to and does not list"
+    return [f"{said} (it has {', '.join(map(str, listed[:5]))})"]
 
 
 def to_text(report: Mapping[str, Any]) -> str:

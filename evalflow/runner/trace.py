@@ -64,7 +64,8 @@ def merged(parts: Sequence[ArmTrace], answered_in: Collection[str]) -> ArmTrace 
 def _fault(facts: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """Why the sessions were not one instrument: one of them was none, or the seat was another in between."""
     told = next((str(one["instrument_fault"]) for one in facts if "instrument_fault" in one), None)
-    identities = [one["seat"]["identity"] for one in facts if "seat" in one]
+    seats = [one["seat"] for one in facts if isinstance(one.get("seat"), Mapping)]  # facts may be of anybody's model
+    identities = [seat["identity"] for seat in seats if "identity" in seat]
     if told is None and any(identity != identities[0] for identity in identities):
         told = "the seat changed between sessions"
     return {} if told is None else {"instrument_fault": told}

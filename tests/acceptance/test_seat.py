@@ -344,3 +344,10 @@ def test_what_is_missing_is_told_before_anything_is_started(cli: Cli, home: Path
     assert (ran.code, ran.err.strip()) == (64, said)
     assert not list(home.glob("outputs/load/*"))
     assert cli(*line, "+arms.load.optional=true").code == 2
+
+
+def test_a_model_that_the_seat_does_not_list_is_noted(cli: Cli) -> None:
+    """The stub answers to any name, and lists one of its own."""
+    with in_thread(StubSeat(StubSettings(tokens=4))) as stub:
+        ran = load(cli, stub.url, "model.model=nope", limit=3)
+    assert any("asked for the model nope, which its seat answered to" in note for note in ran.report["notes"])

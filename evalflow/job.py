@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from evalflow.errors import ConfigError, EvalflowError, ExitCode, Fault, MetricError, OutputError, TrackingError
+from evalflow.model.protocol import Model
 from evalflow.record import Item, Row
 from evalflow.report.build import build_report
 from evalflow.report.files import write_report
@@ -103,12 +104,19 @@ def _check_all_is_there(plan: Plan) -> None:
     """
     missing: dict[str, str] = {}
     for name, planned in plan.arms.items():
-        said = None if planned.arm.optional else planned.model.missing()
+        said = None if planned.arm.optional else _missing(planned.model)
         if said is not None:
             missing.setdefault(said, name)
     faults = [(name, *said.rpartition("; ")) for said, name in missing.items()]
     if faults:
         raise ConfigError([Fault(f"arms.{name}", what or todo, todo) for name, what, _, todo in faults])
+
+
+def _missing(model: Model) -> str | None:
+    try:
+        return model.missing()
+    except (Exception, SystemExit) as fault:  # noqa: BLE001 - the model may be the user's
+        return f"it cannot say what it lacks ({type(fault).__name__}: {fault}); mend the model"
 
 
 @contextlib.contextmanager

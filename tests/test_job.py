@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from evalflow.errors import BusyError, ExitCode, MetricError, OutputLostError, TrackingError
+from evalflow.errors import BusyError, ConfigError, ExitCode, MetricError, OutputLostError, TrackingError
 from evalflow.job import Done, kept_from_others, performed, rescored, track
+from evalflow.model.scripted import Scripted
 from evalflow.runner.journal import now_iso
 from evalflow.runner.lock import hold, is_held
 from evalflow.runner.mark import Mark, read_mark, write_mark
@@ -219,3 +220,31 @@ def test_a_tracker_that_answers_anything_changes_no_answer() -> None:
     assert "AttributeError" in str(tracked.trouble)
     mark = read_mark(carried.folder)
     assert mark is not None and mark.state == "failed"
+
+
+@dataclass(frozen=True)
+class Lacking(Scripted):
+    """Lacks something, or cannot say what."""
+
+    raises: bool = False
+
+    def missing(self) -> str | None:
+        if self.raises:
+            raise OSError("no such drive")
+        return "shelf: the book is gone; bring it back"
+
+
+@pytest.mark.parametrize(
+    ("raises", "said"),
+    [
+        (False, "arms.one: shelf: the book is gone; bring it back"),
+        (True, "arms.one: it cannot say what it lacks (OSError: no such drive); mend the model"),
+    ],
+)
+def test_what_a_model_lacks_is_told_before_a_run_is_begun(raises: bool, said: str) -> None:
+    """One line, no folder; whatever its own code does to say so."""
+    lacking = plan(model={"_target_": f"{__name__}.Lacking", "raises": raises})
+    with pytest.raises(ConfigError) as refused, performed(lacking, Listener(), lambda _: None):
+        pass
+    assert str(refused.value) == said
+    assert not list(Path("outputs").glob("*/2*"))

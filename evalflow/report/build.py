@@ -97,6 +97,8 @@ def _limits_of(scores: Scores) -> list[str]:
             whose = "its largest group has" if arm.planned.arm.cache == "warm" else "there are"
             told.append(f"arm {name} asks {asked} at a time, and can have {most} in flight: {whose} {most} items")
         told += _unlisted(name, arm)
+        if arm.trace is not None and "settle_failed" in arm.trace.facts:
+            told.append(f"arm {name} was not looked at after its last answer: {arm.trace.facts['settle_failed']}")
         share = corpus_of(arm).share
         if share is not None and share > 1:
             told.append(f"arm {name}'s prompts are at least {share:.2g} times what its seat's cache holds")

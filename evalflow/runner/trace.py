@@ -66,9 +66,18 @@ def _fault(facts: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     told = next((str(one["instrument_fault"]) for one in facts if "instrument_fault" in one), None)
     seats = [one["seat"] for one in facts if isinstance(one.get("seat"), Mapping)]  # facts may be of anybody's model
     identities = [seat["identity"] for seat in seats if "identity" in seat]
-    if told is None and any(identity != identities[0] for identity in identities):
+    if told is None and any(_differ(identity, identities[0]) for identity in identities):
         told = "the seat changed between sessions"
     return {} if told is None else {"instrument_fault": told}
+
+
+def _differ(one: Any, other: Any) -> bool:
+    """Whether two accounts contradict each other; what one of them does not tell is unknown."""
+    if not one or not other:
+        return False
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return any(_differ(one[key], other[key]) for key in one.keys() & other.keys())
+    return bool(one != other)
 
 
 def _together(drivers: Sequence[Mapping[str, float | bool | None]]) -> dict[str, float | bool | None]:

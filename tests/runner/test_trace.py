@@ -154,6 +154,9 @@ def test_sessions_with_different_seats_are_no_one_instrument() -> None:
     assert same is not None and "instrument_fault" not in same.facts
     changed = merged([part("s1", facts=one), part("s2", facts=other)], sessions)
     assert changed is not None and changed.facts["instrument_fault"] == "the seat changed between sessions"
+    silent = {"seat": {"identity": {"version": None, "models": []}}}
+    unknown = merged([part("s1", facts=one), part("s2", facts=silent)], sessions)
+    assert unknown is not None and "instrument_fault" not in unknown.facts  # what was not told is no change
     before = merged([part("s1", facts=inside), part("s2", facts=one)], sessions)
     assert before is not None and before.facts["instrument_fault"] == "the seat changed while it answered"
     gone = merged([part("s1", facts=other), part("s2", facts=one)], {"s2"})  # no row is of the first

@@ -48,14 +48,17 @@ async def identity_of(client: Client) -> Identity:
 
 
 def changed(before: Identity, after: Identity) -> str | None:
-    """What differs, in words; None where nothing does."""
-    if before.models != after.models:
-        return f"its models were {', '.join(before.models) or 'none'}, are {', '.join(after.models) or 'none'}"
-    if before.version != after.version:
+    """What differs of what was told both times, in words; None where nothing does.
+
+    What one of them did not tell is unknown, and no change.
+    """
+    if before.models and after.models and before.models != after.models:
+        return f"its models were {', '.join(before.models)}, are {', '.join(after.models)}"
+    if before.version and after.version and before.version != after.version:
         return f"its version was {before.version}, is {after.version}"
     old, new = dict(before.facts), dict(after.facts)
-    differing = [key for key in sorted({*old, *new}) if old.get(key) != new.get(key)]
-    return f"its {differing[0]} was {old.get(differing[0])}, is {new.get(differing[0])}" if differing else None
+    differing = next((key for key in sorted(old.keys() & new.keys()) if old[key] != new[key]), None)
+    return None if differing is None else f"its {differing} was {old[differing]}, is {new[differing]}"
 
 
 async def _optional(client: Client, path: str) -> Mapping[str, Any]:

@@ -50,8 +50,12 @@ class Findings:
     prompt_scoring_note: str | None = None
 
 
-async def probe(ask: Ask, client: Client, shape: Shape, full: bool, scoring: Scoring) -> tuple[Accepted, Findings]:
+async def probe(
+    ask: Ask, client: Client, shape: Shape, full: bool, sampled: bool, scoring: Scoring
+) -> tuple[Accepted, Findings]:
     """Find out which optional fields a seat takes, and, in full, how it caches, samples, counts and scores.
+
+    That it samples is asked for a `sampled` arm in any case.
 
     Raises:
         SeatError: it does not answer the plainest request.
@@ -66,9 +70,10 @@ async def probe(ask: Ask, client: Client, shape: Shape, full: bool, scoring: Sco
         logprobs=bool(first.tokens) if shape.logprobs is not None else None,
     )
     asks = _Asks(ask, shape, accepted)
+    if full or sampled:
+        findings = await _sampling(asks, findings)
     if full:
         findings = await _cache(asks, findings)
-        findings = await _sampling(asks, findings)
         findings = replace(findings, unknown_model_refused=await _refuses_unknown(asks))
         findings = replace(findings, marker_tokens=await _marker(asks))
     if scoring != "off":

@@ -68,7 +68,7 @@ class Circuit:
     def __init__(self, breaker: Breaker) -> None:
         self._breaker = breaker
         self._failed = 0
-        self._closed_until = 0.0
+        self._left_alone_until = 0.0
         self.last: SeatError | None = None
 
     def check(self) -> None:
@@ -80,8 +80,8 @@ class Circuit:
         if self._failed < self._breaker.failures:
             return
         now = time.monotonic()
-        if now >= self._closed_until:
-            self._closed_until = now + self._breaker.cool_off_s  # this one tries; the next may after another while
+        if now >= self._left_alone_until:
+            self._left_alone_until = now + self._breaker.cool_off_s  # this one tries; the next may after another while
             return
         raise SeatError("seat_down", f"not asked: the seat failed {self._failed} times in a row, last: {self.last}")
 
@@ -97,4 +97,4 @@ class Circuit:
         self._failed += 1
         self.last = failure
         if self._failed == self._breaker.failures:
-            self._closed_until = time.monotonic() + self._breaker.cool_off_s
+            self._left_alone_until = time.monotonic() + self._breaker.cool_off_s

@@ -42,7 +42,8 @@ class Seat(Model):
     `cache_prompt` (llama.cpp: a cold request reads nothing from the cache and yet fills it), `marker` (a text before
     the prompt, whose tokens the prompt then costs), or `none`.
     `logprobs` asks for the likeliest tokens at each place; from 2 on, margins between the first two are known.
-    `probe` says how much is asked before an arm: `full` (all that `Findings` holds), `brief` (what it accepts), `off`.
+    `probe` says how much is asked before an arm: `full` (all that `Findings` holds), `brief` (what it accepts, and
+    of a sampled arm whether it samples), `off`.
     `scoring` names how prompts are scored, which an arm that needs it proves aligned first. `cache_tokens` is what the
     seat's prefix cache holds, where you know it: the report holds the prompts against it.
     """
@@ -175,7 +176,7 @@ class Seat(Model):
             return
         seat = self._started
         try:
-            asked = probe(seat.ask, seat.client, seat.shape, self.probe == "full", self.scoring)
+            asked = probe(seat.ask, seat.client, seat.shape, self.probe == "full", not decoding.greedy, self.scoring)
             seat.accepted, findings = await asked
         except SeatError as fault:
             raise self._unusable(fault) from None
@@ -211,9 +212,15 @@ class Seat(Model):
         return await score_prompt(self._started.client, self._started.shape, self.scoring, text)
 
     async def settle(self) -> None:
-        """Read the seat's identity once more; another than before is a fault of the instrument."""
+        """Read the seat's identity once more; another than before is a fault of the instrument.
+
+        Raises:
+            ModelError: it does not tell it any more.
+        """
         if self._open is not None:
             self._open.after = await identity_of(self._open.client)
+            if self._open.before.models and not self._open.after.models:
+                raise ModelError("the seat does not list its models any more")
 
     def facts(self) -> Mapping[str, Any]:
         """See `OpenSeat.facts`; none before it was started."""

@@ -1,0 +1,24 @@
+"""One door to every reference case: a metric's name and inputs in, what the product says out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from evalflow.numeric.undefined import Undefined
+from tests.numeric.kinds import agreement, logits, statistics
+
+KINDS = {**logits.KINDS, **statistics.KINDS, **agreement.KINDS}
+
+
+def answer(metric: str, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """What the product computes for a case of this kind.
+
+    A figure that has no value is `{"undefined": reason}`; inputs that are refused are `{"error": message}` as a whole.
+    """
+    try:
+        return KINDS[metric](inputs)
+    except Undefined as undefined:
+        return {"undefined": undefined.reason}
+    except (ValueError, TypeError) as refused:
+        return {"error": str(refused)}

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, is_dataclass
 from typing import Any, Literal
 
+from evalflow.columns import Columns
 from evalflow.errors import StoredRunError
 from evalflow.strict_json import misfit, parse_json, plain
 
@@ -116,7 +117,8 @@ class Completion:
     """What a model answered. Unknown counts are None, never 0.
 
     `gaps` (s) lie between the chunks that carried text, and `chunk_tokens` are the tokens in each of those chunks, one
-    more than there are gaps. `reasoning_tokens` are a part of `tokens_out`.
+    more than there are gaps. `reasoning_tokens` are a part of `tokens_out`. `columns` hold what a scored text's
+    positions got.
     """
 
     text: str
@@ -132,6 +134,7 @@ class Completion:
     chunk_tokens: tuple[int, ...] | None = None
     reasoning_tokens: int | None = None
     tokens: tuple[Token, ...] | None = None
+    columns: Columns | None = None
 
 
 @dataclass(frozen=True)
@@ -174,6 +177,7 @@ class Row:
     chunk_tokens: tuple[int, ...] | None = None
     reasoning_tokens: int | None = None
     tokens: tuple[Token, ...] | None = None
+    columns: Columns | None = None
     seed_sent: int | None = None
     attempts: int = 1
     stats: Mapping[str, tuple[float, ...] | None] = field(default_factory=dict)
@@ -317,6 +321,7 @@ def row_from_json(line: str, where: str) -> Row:
         error = data.pop("error")
         times = data.pop("times")
         gaps, chunk_tokens, tokens = data.pop("gaps"), data.pop("chunk_tokens"), data.pop("tokens")
+        columns = data.pop("columns", None)
         stats = {name: None if s is None else tuple(s) for name, s in data.pop("stats").items()}
         row = Row(
             **data,
@@ -325,6 +330,7 @@ def row_from_json(line: str, where: str) -> Row:
             gaps=None if gaps is None else tuple(gaps),
             chunk_tokens=None if chunk_tokens is None else tuple(chunk_tokens),
             tokens=None if tokens is None else tuple(Token(**token) for token in tokens),
+            columns=None if columns is None else Columns(**columns),
             stats=stats,
         )
         _check(row)

@@ -48,6 +48,56 @@ def wilson(successes: float, n: float, level: float = 0.95, critical: float | No
     return Interval(min(low, rate), min(max(high, rate), 1.0), level, "wilson")
 
 
+def proportion(successes: float, n: float) -> float:
+    """Successes over `n`, of counts that may be fractional.
+
+    Raises:
+        Undefined: "no rows" where n <= 0, or "non-finite value".
+        ValueError: successes outside 0..n.
+    """
+    finite(successes, "non-finite value")
+    if finite(n, "non-finite value") <= 0:
+        raise Undefined("no rows")
+    if not 0 <= successes <= n:
+        raise ValueError(f"{successes} successes of {n}; give a count from 0 to n")
+    return float(successes / n)
+
+
+def proportion_se(successes: float, n: float) -> float:
+    """The standard error of a proportion of independent rows: sqrt(p (1 - p) / n).
+
+    At 0 or `n` successes that formula says 0 of however few rows; there is then no standard error to be had from the
+    data, and an interval is what there is to give.
+
+    Raises:
+        Undefined: "all rows alike" at 0 or n successes, or as `proportion`.
+        ValueError: as `proportion`.
+    """
+    rate = proportion(successes, n)
+    if rate in (0.0, 1.0):
+        raise Undefined("all rows alike")
+    return math.sqrt(rate * (1 - rate) / n)
+
+
+def normal_interval(successes: float, n: float, level: float = 0.95) -> Interval:
+    """The textbook's interval of a proportion, p +/- z `proportion_se`, cut at 0 and 1; for comparison with others'.
+
+    It covers too little near the edge: at rate 0.97 and n 60, 84 % where it says 95 (`wilson` 97 %). At 0 or `n`
+    successes it has no width, and is marked `degenerate`.
+
+    Source: Wald's interval (Laplace 1812). Method "normal".
+
+    Raises:
+        Undefined: as `proportion`.
+        ValueError: as `proportion`, or a level outside (0, 1).
+    """
+    critical, rate = normal_critical(level), proportion(successes, n)
+    if rate in (0.0, 1.0):
+        return Interval(rate, rate, level, "normal", degenerate=True)
+    reach = critical * proportion_se(successes, n)
+    return Interval(max(0.0, rate - reach), min(1.0, rate + reach), level, "normal")
+
+
 def clopper_pearson(successes: int, n: int, level: float = 0.95) -> Interval:
     """The exact interval of a proportion: it never covers less than `level`, and is wider for it.
 
@@ -148,6 +198,17 @@ def zero_event_bound(n: float, level: float = 0.95) -> float:
     if finite(n, "non-finite value") <= 0:
         raise Undefined("no rows")
     return -math.expm1(math.log1p(-level) / n)
+
+
+def rule_of_three(n: float) -> float:
+    """The mnemonic of `zero_event_bound` at 0.95: 3 / n, which is above it, and no rate below n = 3.
+
+    Raises:
+        Undefined: "no rows" where n <= 0, or "non-finite value".
+    """
+    if finite(n, "non-finite value") <= 0:
+        raise Undefined("no rows")
+    return float(3 / n)
 
 
 def _effective_size(rate: float, se: float, n_rows: int) -> float:

@@ -15,6 +15,12 @@ def test_an_end_that_is_not_finite_is_undefined(low, high):
         Interval(low, high, 0.95, "wilson")
 
 
+def test_an_interval_is_not_degenerate_unless_said():
+    """Whoever makes one without width for want of spread says so."""
+    assert not Interval(0.0, 1.0, 0.95, "wilson").degenerate
+    assert Interval(1.0, 1.0, 0.95, "normal", degenerate=True).degenerate
+
+
 def test_ends_are_in_order():
     """The low end never exceeds the high one."""
     with pytest.raises(AssertionError):

@@ -11,7 +11,17 @@ from scipy.stats import binomtest
 from statsmodels.stats.proportion import proportion_confint
 
 from evalflow.numeric.cluster import effective_clusters
-from evalflow.numeric.proportion import clopper_pearson, rate_bound, rate_interval, wilson, zero_event_bound
+from evalflow.numeric.proportion import (
+    clopper_pearson,
+    normal_interval,
+    proportion,
+    proportion_se,
+    rate_bound,
+    rate_interval,
+    rule_of_three,
+    wilson,
+    zero_event_bound,
+)
 from evalflow.numeric.undefined import Undefined
 
 COUNTS = st.integers(1, 5000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
@@ -282,3 +292,51 @@ def test_any_rates_have_an_interval_around_their_mean(rows):
     assert interval.low <= np.mean(values) + 1e-12
     assert interval.high >= np.mean(values) - 1e-12
     assert interval.high > interval.low
+
+
+# --- the textbook's ---
+
+
+@given(COUNTS, st.sampled_from([0.8, 0.95, 0.999]))
+def test_the_normal_interval_is_statsmodels_and_says_where_it_fails(counts, level):
+    """Any count has statsmodels' normal interval, cut at 0 and 1, marked where it has no width for want of spread."""
+    k, n = counts
+    interval = normal_interval(k, n, level)
+    assert ends(interval) == pytest.approx(proportion_confint(k, n, 1 - level, "normal"), rel=1e-9, abs=1e-12)
+    assert interval.degenerate == (k in (0, n))
+    assert 0 <= interval.low <= k / n == proportion(k, n) <= interval.high <= 1
+    assert (interval.level, interval.method) == (level, "normal")
+    assert not wilson(k, n, level).degenerate
+
+
+def test_a_standard_error_of_rows_all_alike_is_undefined():
+    """At 0 and at n the formula says 0 of however few rows, so there is none; in between it is by hand."""
+    assert proportion_se(45, 50) == pytest.approx(math.sqrt(0.9 * 0.1 / 50), rel=1e-12)
+    for k in (0, 5000):
+        with pytest.raises(Undefined) as caught:
+            proportion_se(k, 5000)
+        assert caught.value.reason == "all rows alike"
+
+
+def test_three_in_n_is_near_the_exact_bound(cases):
+    """None in 60: 3/60 is the mnemonic of 1 - 0.05^(1/60), and never below it (p15)."""
+    expected = cases["p15"]["expected"]
+    assert rule_of_three(60) == pytest.approx(expected["rule_of_three"], abs=1e-12)
+    assert zero_event_bound(60) == pytest.approx(expected["one_sided_95_bound_exact"], abs=1e-12)
+    assert all(rule_of_three(n) > zero_event_bound(n) for n in range(1, 2000))
+
+
+def test_a_proportion_of_nothing_is_undefined():
+    """No rows have no rate, interval or bound; NaN is no count; 3 of 2 is a mistake."""
+    for function in (proportion, proportion_se, normal_interval):
+        for k, n, reason in ((0, 0, "no rows"), (math.nan, 3, "non-finite value"), (1, math.nan, "non-finite value")):
+            with pytest.raises(Undefined) as caught:
+                function(k, n)
+            assert caught.value.reason == reason
+        for k in (3, -1):
+            with pytest.raises(ValueError, match="successes of 2"):
+                function(k, 2)
+    with pytest.raises(Undefined, match="no rows"):
+        rule_of_three(0)
+    with pytest.raises(ValueError, match="level"):
+        normal_interval(1, 2, 95)

@@ -47,6 +47,27 @@ def cluster_means(values: ArrayLike, clusters: Clusters) -> tuple[list[Hashable]
     return names, np.array([listed_mean(group) for group in members])
 
 
+def cluster_units(values: ArrayLike, clusters: Clusters) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """What a resampling of whole clusters draws from: each cluster's mean, and its number of rows as its weight (G,).
+
+    The mean over rows is the mean of the means with these weights.
+
+    Raises:
+        Undefined: "fewer than 2 clusters", or as `cluster_means`.
+        ValueError: not one cluster per value.
+    """
+    names, means_g = cluster_means(values, clusters)
+    if len(names) < 2:
+        raise Undefined("fewer than 2 clusters")
+    _, codes = cluster_codes(clusters, len(clusters))
+    return means_g, np.bincount(codes).astype(np.float64)
+
+
+def count_clusters(clusters: Clusters) -> int:
+    """How many clusters `clusters` (N,) names; 0 of no rows."""
+    return len(cluster_codes(clusters, len(clusters))[0])
+
+
 def cluster_se(values: ArrayLike, clusters: Clusters, correction: bool = True) -> float:
     """The cluster-robust standard error of the mean of `values` (N,), in their unit.
 

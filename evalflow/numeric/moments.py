@@ -61,3 +61,15 @@ def sample_sd(values: ArrayLike) -> float:
     if column.size < 2:
         raise Undefined("n < 2")
     return finite(math.hypot(*centred(column).tolist()) / math.sqrt(column.size - 1))
+
+
+def standard_error(values: ArrayLike) -> float:
+    """The standard error of the mean of independent `values` (N,): `sample_sd` over sqrt(N), in their unit.
+
+    Rows that depend on one another have `cluster.cluster_se`.
+
+    Raises:
+        Undefined: as `sample_sd`.
+    """
+    column = finite_column(values)
+    return sample_sd(column) / math.sqrt(column.size)

@@ -8,10 +8,15 @@ from scipy import stats
 
 import evalflow.numeric.bootstrap as bootstrap
 from evalflow.numeric.bootstrap import (
+    bootstrap_clusters,
     bootstrap_mean,
+    bootstrap_se,
     bootstrap_statistic,
+    draws,
+    given_replicates,
     mean_replicates,
     percentile_interval,
+    ratio_replicates,
     resamples,
 )
 from evalflow.numeric.undefined import Undefined
@@ -93,6 +98,13 @@ def test_neighbouring_seeds_share_no_resample():
     """Seeds 0 to 19 give 2,000 different resamples of 20 units."""
     rows = {tuple(row) for seed in range(20) for row in resamples(20, seed, 0, 100).tolist()}
     assert len(rows) == 2000
+
+
+def test_tosses_are_the_same_draws_of_two():
+    """Draws from 0 and 1 are the top bits of the hash that draws units."""
+    tosses = draws(64, 2, 3, 0, 500)
+    assert np.array_equal(tosses, resamples(64, 3, 0, 500) >= 32)
+    assert tosses.mean() == pytest.approx(0.5, abs=4 * 0.5 / tosses.size**0.5)
 
 
 @pytest.mark.parametrize("arguments", [(0, 0, 0, 1), (5, -1, 0, 1), (5, 2**64, 0, 1), (5, 0, 2, 1), (5, 0, -1, 1)])
@@ -277,3 +289,113 @@ def test_the_interval_stays_in_the_range_of_the_values(values, seed):
     """No resampled mean leaves the range of the data, and a wider level is no narrower."""
     narrow, wide = bootstrap_mean(values, seed, 200, 0.8), bootstrap_mean(values, seed, 200, 0.95)
     assert min(values) <= wide.low <= narrow.low <= narrow.high <= wide.high <= max(values)
+
+
+# --- standard error, ratios, clusters, draws made elsewhere ---
+
+
+def test_the_standard_error_is_the_sd_of_the_replicates(cases):
+    """Fifty 0s and fifty 1s: near 0.05 at any number of resamples, not divided by its root (hc14)."""
+    case = cases["hc14"]
+    for n_resamples in case["input"]["resamples"]:
+        se = bootstrap_se([0, 1] * 50, 0, n_resamples)
+        assert se == pytest.approx(case["expected"]["se_close_to"], rel=case["expected"]["rtol"])
+        assert se == pytest.approx(np.std(mean_replicates([0, 1] * 50, 0, n_resamples), ddof=1), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [([1.0], "n < 2"), ([1.0] * 9, "zero variance"), ([], "no rows"), ([np.nan, 1], "non-finite value")],
+)
+def test_no_standard_error_of_0(values, reason):
+    """One unit, and units all alike, have no bootstrap standard error: it would read as certainty."""
+    with pytest.raises(Undefined) as caught:
+        bootstrap_se(values, 0)
+    assert caught.value.reason == reason
+
+
+def test_one_resample_has_no_spread():
+    """A standard error asks for two resamples."""
+    with pytest.raises(ValueError, match="at least 2"):
+        bootstrap_se([1.0, 2.0], 0, 1)
+
+
+def test_constant_data_is_marked_degenerate():
+    """The one point of equal values is marked as having no width, and an interval of others is not."""
+    assert bootstrap_mean([0.3] * 3, 0, 500).degenerate
+    assert not bootstrap_mean([0.3, 0.2, 0.1], 0, 500).degenerate
+
+
+def test_a_ratio_of_sums_by_numpy():
+    """Each replicate is the sum of one column over the sum of the other, on the same units; a 0 below is no matter."""
+    below = np.arange(60.0)
+    drawn = resamples(60, 9, 0, 50)
+    want = MANY[drawn].sum(axis=1) / below[drawn].sum(axis=1)
+    assert ratio_replicates(MANY, below, 9, 50) == pytest.approx(want, rel=1e-12)
+    weights = below + 1
+    assert ratio_replicates(MANY * weights, weights, 9, 50) == pytest.approx(
+        mean_replicates(MANY, 9, 50, weights), rel=1e-12
+    )
+
+
+def test_a_ratio_over_nothing_is_undefined():
+    """A resample whose denominators are all 0 has no ratio, and is not left out."""
+    with pytest.raises(Undefined) as caught:
+        ratio_replicates([1.0, 2.0], [1.0, 0.0], 0, 100)
+    assert caught.value.reason == "a resample is undefined: the denominators sum to 0"
+    with pytest.raises(Undefined, match="n < 2"):
+        ratio_replicates([1.0], [1.0], 0)
+    with pytest.raises(ValueError, match="a denominator is -1"):
+        ratio_replicates([1.0, 2.0], [-1.0, 3.0], 0)
+    with pytest.raises(ValueError, match="1 numerators for 2"):
+        ratio_replicates([1.0], [1.0, 3.0], 0)
+
+
+def test_clusters_are_drawn_whole():
+    """The interval is that of the rows of the clusters drawn, gathered one resample at a time."""
+    clusters = np.repeat(np.arange(12), [1, 2, 3, 4, 5, 6, 5, 7, 8, 9, 5, 5])
+    members = [np.flatnonzero(clusters == g) for g in range(12)]
+    rows = [np.concatenate([members[g] for g in drawn]) for drawn in resamples(12, 3, 0, 400)]
+    want = np.quantile([MANY[row].mean() for row in rows], [0.025, 0.975])
+    assert ends(bootstrap_clusters(MANY, clusters, 3, 400)) == pytest.approx(want.tolist(), rel=1e-12)
+
+
+def test_one_cluster_cannot_be_resampled():
+    """Rows of a single cluster have no interval, however many they are."""
+    with pytest.raises(Undefined) as caught:
+        bootstrap_clusters([1.0, 2.0, 3.0], ["a"] * 3, 0)
+    assert caught.value.reason == "fewer than 2 clusters"
+
+
+def test_given_draws_have_their_means(cases):
+    """Indices drawn elsewhere give the means of numpy, and the published interval (p17)."""
+    case = cases["p17"]["input"]
+    replicates = given_replicates(case["differences"], case["resample_indices"])
+    assert replicates == pytest.approx(np.array(case["differences"])[case["resample_indices"]].mean(axis=1), rel=1e-12)
+    assert given_replicates([0.1] * 3, [[0, 1, 2], [2, 2, 2]]).tolist() == [0.1, 0.1]
+
+
+@pytest.mark.parametrize(
+    ("indices", "complaint"),
+    [
+        ([[0, 2]], "indices run from 0 to 2"),
+        ([[0, -1]], "indices run from -1"),
+        ([[0, 1], [1]], "differ in length"),
+        ([[0, 1, 1]], "rows of 2 integers"),
+        ([0, 1], "rows of 2 integers"),
+        ([[0.5, 1.0]], "rows of 2 integers"),
+        ([], "give at least 1"),
+    ],
+)
+def test_given_draws_are_checked(indices, complaint):
+    """An index that is no unit's, a ragged or a short row, and no draws are named; -1 is not the last unit."""
+    with pytest.raises(ValueError, match=complaint):
+        given_replicates([1.0, 2.0], indices)
+
+
+def test_given_draws_of_one_unit_are_undefined():
+    """One unit has no resamples that differ."""
+    with pytest.raises(Undefined, match="n < 2"):
+        given_replicates([1.0], [[0], [0]])
+    with pytest.raises(Undefined, match="non-finite value"):
+        given_replicates([1.0, np.nan], [[0, 1]])

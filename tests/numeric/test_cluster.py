@@ -11,6 +11,8 @@ from evalflow.numeric.cluster import (
     cluster_codes,
     cluster_means,
     cluster_se,
+    cluster_units,
+    count_clusters,
     effective_clusters,
     interval_se,
     mean_interval,
@@ -186,3 +188,12 @@ def test_unequal_clusters_are_covered(sizes, within):
         interval = mean_interval(shared + rng.normal(size=clusters.size) * (1 - within) ** 0.5, clusters)
         covered += interval.low <= 0 <= interval.high
     assert covered >= 0.93 * 300
+
+
+def test_units_of_a_resampling_are_clusters_with_their_sizes():
+    """Means weighted by sizes give the mean over rows; of one cluster there is nothing to draw."""
+    means, sizes = cluster_units([1.0, 2.0, 6.0, 3.0], ["a", "b", "a", "a"])
+    assert (means.tolist(), sizes.tolist()) == ([10 / 3, 2.0], [3.0, 1.0])
+    assert (count_clusters(["a", "b", "a"]), count_clusters([])) == (2, 0)
+    with pytest.raises(Undefined, match="fewer than 2 clusters"):
+        cluster_units([1.0, 2.0], [0, 0])

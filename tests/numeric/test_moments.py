@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import sem
 
-from evalflow.numeric.moments import mean, sample_sd
+from evalflow.numeric.moments import mean, sample_sd, standard_error
 from evalflow.numeric.undefined import Undefined
 
 FLOATS = st.floats(-1e6, 1e6)
@@ -63,3 +64,13 @@ def test_mean_stays_in_range_and_ignores_order(values, random):
     random.shuffle(shuffled)
     assert min(values) <= mean(values) <= max(values)
     assert mean(shuffled) == mean(values)
+
+
+def test_a_standard_error_is_scipys_and_needs_two():
+    """The sd over the root of n, which is not 0 for one value but undefined."""
+    values = [2, 4, 4, 4, 5, 5, 7, 9]
+    assert standard_error(values) == pytest.approx(sem(values), rel=1e-14)
+    for few, reason in (([3.0], "n < 2"), ([], "no rows")):
+        with pytest.raises(Undefined) as caught:
+            standard_error(few)
+        assert caught.value.reason == reason

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from operator import index
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,7 +12,8 @@ from numpy.typing import ArrayLike
 from evalflow.numeric.critical import open_unit
 from evalflow.numeric.undefined import finite_column
 
-_LEAST_P = math.ulp(0.0)  # no outcome has probability 0; a p too small for a float is the smallest float
+LEAST_P = math.ulp(0.0)
+"""No outcome has probability 0: a p too small for a float is the smallest float."""
 
 
 @dataclass(frozen=True)
@@ -42,26 +44,51 @@ def sign_test(differences: ArrayLike, alpha: float = 0.05) -> SignTest:
         Undefined: "no rows" or "non-finite value".
         ValueError: alpha outside (0, 1).
     """
-    from scipy.stats import binom  # 0.46 s at import
-
     open_unit(alpha, "alpha")
     column = finite_column(differences)
     wins = int(np.count_nonzero(column > 0))
     losses = int(np.count_nonzero(column < 0))
-    discordant, rarer = wins + losses, min(wins, losses)
-    both_tails = 2 * float(binom.cdf(rarer, discordant, 0.5))
-    least = smallest_p(discordant)
+    p, p_mid = two_sided_p(wins, losses)
+    least = smallest_p(wins + losses)
     return SignTest(
         wins=wins,
         losses=losses,
-        ties=column.size - discordant,
-        p=max(min(1.0, both_tails), _LEAST_P),
-        p_mid=max(min(1.0, both_tails - float(binom.pmf(rarer, discordant, 0.5))), _LEAST_P),
+        ties=column.size - wins - losses,
+        p=p,
+        p_mid=p_mid,
         reachable=least <= alpha,
         smallest_p=least,
     )
 
 
+def two_sided_p(wins: int, losses: int) -> tuple[float, float]:
+    """The exact p and the mid-p of `sign_test` from the counts alone; both 1 where there is neither.
+
+    Raises:
+        ValueError: a count below 0.
+        TypeError: a count that is no integer.
+    """
+    from scipy.stats import binom  # 0.46 s at import
+
+    check_counts(wins, losses)
+    discordant, rarer = wins + losses, min(wins, losses)
+    both_tails = 2 * float(binom.cdf(rarer, discordant, 0.5))
+    p_mid = both_tails - float(binom.pmf(rarer, discordant, 0.5))
+    return max(min(1.0, both_tails), LEAST_P), max(min(1.0, p_mid), LEAST_P)
+
+
+def check_counts(*counts: int) -> None:
+    """Counts of pairs are integers of 0 or more.
+
+    Raises:
+        ValueError: one is below 0.
+        TypeError: one is no integer.
+    """
+    for count in counts:
+        if index(count) < 0:
+            raise ValueError(f"a count is {count}; give 0 or more")
+
+
 def smallest_p(discordant: int) -> float:
     """The p of the two-sided sign test where all `discordant` pairs go one way: 2 (1/2)^m, and 1 for none."""
-    return max(math.ldexp(1.0, 1 - max(discordant, 1)), _LEAST_P)
+    return max(math.ldexp(1.0, 1 - max(discordant, 1)), LEAST_P)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 from statsmodels.stats.contingency_tables import mcnemar
 
-from evalflow.numeric.sign import sign_test
+from evalflow.numeric.sign import sign_test, two_sided_p
 
 
 def signs(wins: int, losses: int, ties: int = 0) -> list[int]:
@@ -82,3 +82,13 @@ def test_alpha_is_a_probability():
     """An alpha of 5 is refused."""
     with pytest.raises(ValueError, match="alpha"):
         sign_test([1.0], alpha=5)
+
+
+def test_counts_alone_have_the_same_p():
+    """Counts give the p of their signs, 1 of none; a count below 0 or between integers is refused."""
+    assert two_sided_p(12, 3) == (sign_test(signs(12, 3)).p, sign_test(signs(12, 3)).p_mid)
+    assert two_sided_p(0, 0) == (1.0, 1.0)
+    with pytest.raises(ValueError, match="a count is -1"):
+        two_sided_p(-1, 4)
+    with pytest.raises(TypeError):
+        two_sided_p(1.5, 4)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -42,6 +43,21 @@ def type7(values: ArrayLike, q: float) -> float:
     column = finite_column(values)
     with np.errstate(over="ignore", invalid="ignore"):
         return finite(float(np.quantile(column, q, method="linear")))
+
+
+def quantiles(values: ArrayLike, qs: Sequence[float]) -> list[float]:
+    """`type7` of `values` (N,) at each of `qs` (M,), in their unit; a NaN among the values is refused.
+
+    Where a NaN would sort decides every quantile beside it, so there is none of values that hold one.
+
+    Raises:
+        Undefined: "no rows" or "non-finite result".
+        ValueError: a value that is NaN or infinite, or a q outside 0..1.
+    """
+    for place, value in enumerate(np.asarray(values, dtype=np.float64).tolist()):
+        if not math.isfinite(value):
+            raise ValueError(f"value {place} is {value}; count what is not finite apart, and leave it out")
+    return [type7(values, q) for q in qs]
 
 
 def least_n(q: float) -> int:

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
-from evalflow.numeric.quantile import least_n, quantile, quantile_interval, type7
+from evalflow.numeric.quantile import least_n, quantile, quantile_interval, quantiles, type7
 from evalflow.numeric.undefined import Undefined
 
 VALUES = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=120)
@@ -122,3 +123,34 @@ def test_the_interval_holds_the_median_of_the_sample(values):
     """Where there is an interval of the median, it holds the sample's own."""
     interval = quantile_interval(values, 0.5)
     assert interval.low <= np.median(values) <= interval.high
+
+
+def test_several_quantiles_at_once(cases):
+    """A list of q gives a list of type 7 quantiles (p27)."""
+    case = cases["p27"]
+    assert quantiles(case["input"]["values"], case["input"]["q"]) == pytest.approx(case["expected"]["linear_type7"])
+    assert quantiles([3.0, 1.0], [0, 0.5, 1]) == [1.0, 2.0, 3.0]
+    assert quantiles([3.0], []) == []
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_nan_among_the_values_is_refused(bad):
+    """Quantiles of values that hold NaN depend on where it sorts, and are refused with its place."""
+    with pytest.raises(ValueError, match=f"value 1 is {bad}"):
+        quantiles([1.0, bad, 2.0], [0.5])
+    with pytest.raises(Undefined, match="no rows"):
+        quantiles([], [0.5])
+    with pytest.raises(ValueError, match="q is 95"):
+        quantiles([1.0], [0.5, 95])
+
+
+@pytest.mark.parametrize("q", [0.05, 0.5, 0.9])
+@pytest.mark.parametrize("n", [80, 1000])
+def test_an_interval_of_order_statistics_is_scipys(q, n):
+    """Both one-sided bounds of scipy's binomial quantile test are the interval's ends."""
+    values = np.random.default_rng(n).gamma(2.0, size=n)
+    interval = quantile_interval(values, q)
+    low = stats.quantile_test(values, q=np.quantile(values, q), p=q, alternative="greater")
+    high = stats.quantile_test(values, q=np.quantile(values, q), p=q, alternative="less")
+    assert interval.high == high.confidence_interval(0.975).high
+    assert interval.low == low.confidence_interval(0.975).low

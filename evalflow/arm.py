@@ -18,9 +18,12 @@ class Arm:
     `hit_floor` and `hit_ceiling` are what the regime claims of the share of rows that hit the cache: unless given, at
     least 0.9 of a warm arm's, at most 0.1 of a cold one's, none of an isolated one's.
 
-    `model` and `decoding` are laid over the experiment's own, key by key. Each of `seeds` is a full pass over the
-    items. A `control` is there to fail: gates that name no arm pass over it. An `optional` arm whose model cannot be
-    had is skipped, and said so; any other makes the run incomplete.
+    Where texts are scored, an arm with a `reference` is walked in lockstep with that arm's model, under that arm's
+    scoring; one without is scored by itself.
+
+    `model`, `decoding` and `scoring` are laid over the experiment's own, key by key. Each of `seeds` is a full pass
+    over the items. A `control` is there to fail: gates that name no arm pass over it. An `optional` arm whose model
+    cannot be had is skipped, and said so; any other makes the run incomplete.
     """
 
     model: Mapping[str, Any] = field(default_factory=dict)
@@ -32,6 +35,8 @@ class Arm:
     cache: Cache = "cold"
     hit_floor: float | None = None
     hit_ceiling: float | None = None
+    scoring: Mapping[str, Any] = field(default_factory=dict)
+    reference: str | None = None
     control: bool = False
     optional: bool = False
 

@@ -33,10 +33,10 @@ class Gate:
     comparison they read the delta (candidate minus reference). `count` reads the number of units instead of their
     share, `of` requires that denominator, `bound` reads an end of the interval instead of the value. `when` names
     conditions of the arm that must hold, else the gate is skipped. `allow_reason` names the reason of undefinedness
-    that passes (`saturated`: every answer right, so no spread can show); `allow_partial` lets the gate be read on a
-    part of the dataset, `allow_sessions` on times that were taken in more than one session. `coverage` is the least
-    share of what was planned that must have been scored (of a comparison: paired): a score that rises as items fail is
-    not read.
+    that passes (`saturated`: every answer right, so no spread can show; `no disagreement`: two arms choose alike);
+    `allow_partial` lets the gate be read on a part of the dataset, `allow_sessions` on times that were taken in more
+    than one session. `coverage` is the least share of what was planned that must have been scored (of a comparison:
+    paired): a score that rises as items fail is not read.
     """
 
     figure: str
@@ -55,7 +55,7 @@ class Gate:
     when: Mapping[str, Any] = field(default_factory=dict)
     expect: Literal["pass", "fail"] = "pass"
     report_only: bool = False
-    allow_reason: Literal["saturated"] | None = None
+    allow_reason: Literal["saturated", "no disagreement"] | None = None
     allow_partial: bool = False
     allow_sessions: bool = False
     coverage: float = 1.0
@@ -122,6 +122,8 @@ class Gate:
 
     def slack(self, value: float | None) -> float:
         """How far a value is from failing, for naming the worst of several arms; the least comes first."""
+        if value is not None and self.between is not None:
+            return min(value - self.between[0], self.between[1] - value)
         if value is None or (self.floor is None and self.ceiling is None):
             return 0.0
         return value if self.floor is not None else -value
@@ -178,7 +180,9 @@ class Gate:
         """Whether what was held comes to a failure, so that the rows that decided it are worth naming."""
         return judged.outcome == ("pass" if self.expect == "fail" else "fail")
 
-    def result(self, judged: Judged, arm: str | None = None, rows: tuple[str, ...] = ()) -> GateResult:
+    def result(
+        self, judged: Judged, arm: str | None = None, rows: tuple[str, ...] = (), noise_floor: float | None = None
+    ) -> GateResult:
         """The gate's answer: `expect: fail` turns pass and fail round, and leaves the rest."""
         outcome, reason = judged.outcome, judged.reason
         if self.expect == "fail" and outcome in ("pass", "fail"):
@@ -199,6 +203,7 @@ class Gate:
             reason=reason,
             report_only=self.report_only,
             on_fail=self.on_fail if outcome == "fail" else None,
+            noise_floor=noise_floor,
         )
 
     def _hold(self, number: float, denominator: int) -> Judged:

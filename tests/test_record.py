@@ -24,14 +24,11 @@ from evalflow.record import (
     RowError,
     Times,
     Token,
-    check_schema,
     digest,
     fingerprints,
-    item_from_json,
-    probe_from_json,
-    row_from_json,
     to_json,
 )
+from evalflow.stored_record import check_schema, item_from_json, probe_from_json, row_from_json
 from evalflow.text_lines import read_lines
 
 HOSTILE = (

@@ -15,7 +15,7 @@ from evalflow.numeric.interval import Interval
 from evalflow.numeric.moments import mean
 from evalflow.record import Item, Row
 
-Grain = Literal["row", "item", "pair", "probe"]
+Grain = Literal["row", "item", "pair", "probe", "document", "position", "corpus"]
 Stack = NDArray[np.float64]
 Clusters = NDArray[np.object_]
 
@@ -71,7 +71,10 @@ class Metric(ABC):
     version: ClassVar[int] = 1
     """Moves when the same rows would give another number."""
     grain: ClassVar[Grain] = "row"
-    """What `stats` reads: an `Answer`, an item's `Repeats`, a `RowPair`, or a `Probe`."""
+    """What `stats` reads: an `Answer`, an item's `Repeats`, a `RowPair`, or a `Probe`. Of a `document` (an `Answer`
+    that is a scored text) the first two statistics are the positions with a value and all positions, which its
+    figures count; a `position` metric keeps no statistics, for positions are too many, nor does one of the `corpus`,
+    which needs all answers at once."""
     reference: str
     """For grain `pair`, a setting: the arm that the others are held against."""
     figure: ClassVar[str | None] = None
@@ -92,6 +95,12 @@ class Metric(ABC):
     """Whether an item has a number of its own under it, so that two arms can be compared item by item."""
     one_session: ClassVar[bool] = False
     """Whether its value means nothing over several sessions, whose clocks and pauses do not add up."""
+    lockstep: ClassVar[bool] = False
+    """Whether only an arm that is walked beside a reference has it."""
+    per_token: ClassVar[bool] = False
+    """A figure per token, which arms of different tokenisers cannot be compared by."""
+    empty: ClassVar[str] = "nothing scored"
+    """Why it has no value where no unit counts."""
     probe: ClassVar[str] = ""
     """For grain `probe`: the measurement that it reads."""
 

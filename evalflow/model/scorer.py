@@ -39,6 +39,8 @@ class Window:
     tokens: Tokens
     first: int
     position: int
+    bos: bool = False
+    """Whether the first of `tokens` is a beginning-of-text token, which is none of the text's own."""
 
     @property
     def targets(self) -> Tokens:
@@ -107,5 +109,15 @@ class TextScorer(Model, Protocol):
         ...
 
 
+def same_length(windows: Sequence[Window]) -> list[list[int]]:
+    """The places of windows by how many tokens they see, so that no batch is padded."""
+    found: dict[int, list[int]] = {}
+    for place, window in enumerate(windows):
+        found.setdefault(len(window.tokens), []).append(place)
+    return list(found.values())
+
+
 SCORES = ("encode", "logits", "scorer_facts", "greedy")
 """What a model that gives logits has."""
+SCORES_TEXT = ("score_text",)
+"""What one has that scores whole texts and gives none."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from evalflow.numeric.critical import open_unit, tail
 from evalflow.numeric.interval import Interval
@@ -117,3 +118,22 @@ def quantile_interval(values: ArrayLike, q: float, level: float = 0.95) -> Inter
 
 def _name(q: float) -> str:
     return f"p{100 * q:g}"
+
+
+def weighted_type7(ordered: NDArray[np.float64], times: NDArray[Any], q: float) -> float:
+    """`type7` of values (N,) in rising order that occur `times` (N,) each, whole numbers of which some may be 0.
+
+    Raises:
+        Undefined: "no rows", where none occurs.
+    """
+    reached = np.cumsum(times)
+    n = int(reached[-1]) if len(reached) else 0
+    if n == 0:
+        raise Undefined("no rows")
+    position = q * (n - 1)
+    below = math.floor(position)
+    # the value at rank r (from 0) is the first whose cumulated count exceeds r
+    low, high = (
+        float(ordered[np.searchsorted(reached, rank, side="right")]) for rank in (below, min(below + 1, n - 1))
+    )
+    return finite(low + (high - low) * (position - below))

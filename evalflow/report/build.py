@@ -9,6 +9,7 @@ from dataclasses import asdict
 from importlib.resources import files
 from typing import Any
 
+from evalflow.metric.document import DocumentMetric
 from evalflow.record import SCHEMA_VERSION, Figure, Row
 from evalflow.runner.claim import Corpus, corpus
 from evalflow.runner.instrument import instrument
@@ -156,7 +157,18 @@ def _arm(name: str, scores: Scores) -> dict[str, Any]:
         "by_seed": {str(s): figures if len(seeds) == 1 else _plain(scores.figures(name, seeds=(s,))) for s in seeds},
         "driver": _driver(arm),
         "facts": dict(arm.trace.facts) if arm.trace else {},
+        "worst_positions": _worst_positions(scores, name),
     }
+
+
+def _worst_positions(scores: Scores, name: str, most: int = 5) -> dict[str, list[dict[str, Any]]]:
+    """The arm's worst positions under each metric over texts, with the text around them."""
+    arm, told = scores.arms[name], {}
+    for key, metric in scores.plan.metrics.items():
+        if isinstance(metric, DocumentMetric) and not (metric.lockstep and arm.planned.reference is None):
+            worst = scores.worst_positions(name, key, {})[:most]
+            told[key] = [{"item": item_id, **vars(place)} for item_id, place in worst]
+    return told
 
 
 def _concurrency(arm: ArmScores) -> dict[str, float | None]:

@@ -105,6 +105,7 @@ def _gates(report: Mapping[str, Any]) -> Table:
         outcome = f"{gate['outcome']} (report only)" if gate["report_only"] else gate["outcome"]
         n = "-" if gate["denominator"] is None else str(gate["denominator"])
         wanted = f"not {gate['threshold']}" if gate["expected"] == "fail" else gate["threshold"]
+        wanted += "" if gate["noise_floor"] is None else f" (A/A {number(gate['noise_floor'])})"
         whose = gate["comparison"] or gate["arm"] or "every arm"
         texts = [Text(cell) for cell in (name, gate["figure"], whose, _held(gate), wanted, n)]
         style = "" if gate["report_only"] else STYLE[gate["outcome"]]
@@ -130,8 +131,9 @@ def shown(figure: Mapping[str, Any] | None) -> str:
     if figure is None:
         return ""
     if figure["value"] is None:
-        # an arm's own trouble is told once, not in every cell
-        return "-" if figure["reason"].startswith("arm unavailable") else f"undefined: {figure['reason']}"
+        # an arm's own trouble is told once, not in every cell, and a reference is held against nothing
+        told = figure["reason"].startswith(("arm unavailable", "the arm has no reference"))
+        return "-" if told else f"undefined: {figure['reason']}"
     scale, suffix = (1000, " ms") if figure["unit"] == "s" else (1, "")
     text = number(scale * figure["value"]) + suffix
     if figure["low"] is not None:

@@ -116,6 +116,7 @@ GATE_COLUMNS: Columns = {
     "on_fail": "text",
     "rows": "names",
     "n_rows": "whole",
+    "noise_floor": "number",
 }
 """A record per gate; `rows` are those that decided it, worst first."""
 

@@ -99,7 +99,7 @@ def _answered(step: Step, asked: Asked, completion: Completion, spell: _Spell, p
     status: Status = "ok"
     if completion.finish_reason == "length":
         status = "truncated"
-    elif not completion.text.strip():
+    elif not completion.text.strip() and completion.columns is None:
         status = "empty"
     times, gaps, chunk_tokens, detail = completion.times, completion.gaps, completion.chunk_tokens, {}
     assert spell.ended is not None, "it has answered"
@@ -124,6 +124,7 @@ def _answered(step: Step, asked: Asked, completion: Completion, spell: _Spell, p
         chunk_tokens=chunk_tokens,
         reasoning_tokens=completion.reasoning_tokens,
         tokens=completion.tokens,
+        columns=completion.columns,
         attempts=completion.attempts,
         detail=detail,
     )

@@ -13,6 +13,7 @@ from evalflow.metric.health import NAMES, health
 from evalflow.metric.protocol import Metric, figure_names
 from evalflow.runner.build import Faults, nearest
 from evalflow.runner.parts import Parts
+from evalflow.runner.units import PER_ROW
 
 ROW_KEYS = (*ITEM_KEYS, "status", "finish_reason")
 """What a gate's `where` may name."""
@@ -85,7 +86,7 @@ def _check_comparison(
     for figure in comparison.figures:
         if figure not in figures:
             _unproduced(f"{where}.figures", figure, parts, figures, faults)
-        elif metrics[figures[figure][0]].grain != "row":
+        elif metrics[figures[figure][0]].grain not in PER_ROW:
             faults.add(f"{where}.figures", f"{figure} is not per item, so it cannot be paired", "name another figure")
         elif not metrics[figures[figure][0]].paired:
             faults.add(f"{where}.figures", f"{figure} is of a whole arm, so it cannot be paired", "name another figure")

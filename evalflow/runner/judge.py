@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from evalflow.comparison import Measure, Paired, conclude, pair
@@ -13,7 +13,7 @@ from evalflow.metric.rate import Rate
 from evalflow.numeric.seed import derive_seed
 from evalflow.record import Delta, GateResult, RunVerdict
 from evalflow.runner.score import Scores, blamed, coerced
-from evalflow.runner.units import number
+from evalflow.runner.units import ArmScores, number
 
 SEVERITY = ("fail", "unreadable", "pass", "skipped")
 """Of one gate over several arms, the first of these decides."""
@@ -55,7 +55,7 @@ def _compare(scores: Scores) -> dict[str, dict[str, Delta]]:
             sides = (comparison.reference, comparison.candidate)
             faulty = next((said for side in sides if (said := scores.arms[side].faulty)), None)
             untimed = next((said for side in sides if metric.timed and (said := scores.arms[side].untimed)), None)
-            if why := faulty or untimed:
+            if why := faulty or untimed or _of_other_tokens(metric, [scores.arms[side] for side in sides]):
                 family[name, figure] = (comparison, Delta(None, reason=why))
                 continue
             seed = derive_seed(plan.seed, f"{name}/{figure}", 0)
@@ -71,6 +71,16 @@ def _compare(scores: Scores) -> dict[str, dict[str, Delta]]:
     for (name, figure), delta in conclude(family).items():
         concluded[name][figure] = delta
     return concluded
+
+
+def _of_other_tokens(metric: Metric, arms: Sequence[ArmScores]) -> str | None:
+    """Why a figure per token does not compare two arms: they do not read texts as the same tokens."""
+    if not metric.per_token:
+        return None
+    told = [arm.trace.facts.get("scorer", {}).get("tokenizer") if arm.trace else None for arm in arms]
+    if None not in told and told[0] != told[1]:
+        return "the arms' tokenisers differ, so figures per token do not compare; compare bits_per_byte"
+    return None
 
 
 def _measure(metric: Metric, reading: Reading) -> Measure:
@@ -90,12 +100,22 @@ def _gate(gate: Gate, scores: Scores, comparisons: Mapping[str, Mapping[str, Del
         return gate.result(Judged("unreadable", reason=part))
     if gate.comparison is not None:
         return _comparison_gate(gate, scores, comparisons[gate.comparison][gate.figure])
-    arms = [gate.arm] if gate.arm else [name for name, arm in scores.arms.items() if not arm.planned.arm.control]
+    arms = [gate.arm] if gate.arm else _gated(gate, scores)
     if not arms:
-        return gate.result(Judged("unreadable", reason="every arm is a control"))
+        return gate.result(Judged("unreadable", reason="no arm but controls has this figure"))
     results = [_arm_gate(gate, name, scores) for name in arms]
     decided = min(results, key=lambda result: (SEVERITY.index(result.outcome), gate.slack(result.value)))
     return replace(decided, arm=None) if gate.arm is None and decided.outcome == "pass" else decided
+
+
+def _gated(gate: Gate, scores: Scores) -> list[str]:
+    """The arms that a gate without one is held against: those that can have its figure, controls aside."""
+    lockstep = scores.plan.metrics[scores.plan.owner(gate.figure)[0]].lockstep
+    return [
+        name
+        for name, arm in scores.arms.items()
+        if not arm.planned.arm.control and (arm.planned.reference is not None or not lockstep)
+    ]
 
 
 def _comparison_gate(gate: Gate, scores: Scores, delta: Delta) -> GateResult:
@@ -132,7 +152,23 @@ def _arm_gate(gate: Gate, name: str, scores: Scores) -> GateResult:
     figure = scores.figure(name, gate.figure, gate.where)
     key, _ = scores.plan.owner(gate.figure)
     judged = gate.on_figure(figure)
-    return gate.result(judged, arm=name, rows=scores.worst(name, key, gate.where) if gate.fails(judged) else ())
+    rows = scores.worst(name, key, gate.where) if gate.fails(judged) else ()
+    return gate.result(judged, arm=name, rows=rows, noise_floor=_noise_floor(gate, name, scores))
+
+
+def _noise_floor(gate: Gate, name: str, scores: Scores) -> float | None:
+    """The gate's figure of the A/A arms of the same reference, the largest; None where there is none."""
+    reference = scores.arms[name].planned.reference
+    if reference is None or not scores.plan.metrics[scores.plan.owner(gate.figure)[0]].lockstep:
+        return None
+    same = [
+        scores.figure(other, gate.figure, gate.where).value
+        for other, arm in scores.arms.items()
+        if other != name and arm.planned.reference is not None
+        if arm.planned.reference.name == reference.name
+        if dict(arm.planned.model.identity()) == dict(reference.model.identity())
+    ]
+    return max((value for value in same if value is not None), key=abs, default=None)
 
 
 def _absent(scores: Scores, name: str) -> Judged | None:

@@ -12,10 +12,13 @@ from evalflow.comparison import Paired
 from evalflow.dataset.protocol import Dataset, Shard
 from evalflow.gate import Gate
 from evalflow.metric.protocol import Metric
+from evalflow.model.forced import Forced, Walked
 from evalflow.model.protocol import Model
+from evalflow.model.scorer import SCORES, SCORES_TEXT
 from evalflow.record import Decoding, digest
-from evalflow.runner.build import Builder, Faults
+from evalflow.runner.build import Builder, Faults, nearest
 from evalflow.runner.settings import Runner
+from evalflow.scoring import Scoring
 from evalflow.serving.protocol import Serving
 
 PROTOCOLS: Mapping[str, type | tuple[str, ...]] = {
@@ -32,6 +35,7 @@ PROTOCOLS: Mapping[str, type | tuple[str, ...]] = {
     ),
     "tracking": ("log",),
     "serving": ("serve",),
+    "scoring": Scoring,
 }
 """What each part must be (a class), or must have."""
 BASES = {"model": "evalflow.model.protocol.Model"}
@@ -48,6 +52,7 @@ class Experiment:
     runner: Any
     tracking: Any = None
     serving: Any = None
+    scoring: Any = None
     summary: Literal["table", "json"] = "table"
     description: str = ""
     seed: int = 0
@@ -80,12 +85,18 @@ class Experiment:
 
 @dataclass(frozen=True)
 class PlannedArm:
-    """An arm with its own model and decoding, the overlays applied."""
+    """An arm with its own model and decoding, the overlays applied.
+
+    In an experiment that scores texts the model is a `Forced` one, which walks them with the arm's own model and that
+    of its `reference`.
+    """
 
     name: str
     arm: Arm
     model: Model
     decoding: Decoding
+    scoring: Scoring | None = None
+    reference: PlannedArm | None = None
 
     def conditions(self) -> dict[str, Any]:
         """What the arm ran under, as the report and the instrument carry it."""
@@ -99,6 +110,8 @@ class PlannedArm:
             "arrivals": None if self.arm.rate is None else self.arm.arrivals,
             "cache": self.arm.cache,
             "hits_between": list(self.arm.hits_between),
+            "scoring": None if self.scoring is None else asdict(self.scoring),
+            "reference": None if self.reference is None else self.reference.conditions(),
             "control": self.arm.control,
             "optional": self.arm.optional,
         }
@@ -117,11 +130,12 @@ class Parts:
         self.comparisons: dict[str, Paired] = self._many(config, "comparisons")
         self.gates: dict[str, Gate] = self._many(config, "gates")
         self.named = {kind: set(_mapping(config.get(kind))) for kind in ("arms", "metrics", "comparisons", "gates")}
+        self.nodes = {str(name): node for name, node in _mapping(config.get("arms")).items()}
         self.arms: dict[str, PlannedArm] = {}
-        for name, node in _mapping(config.get("arms")).items():
-            planned = self._arm(str(name), node, config)
+        for name in self.nodes:
+            planned = self._arm(name, config)
             if planned is not None:
-                self.arms[str(name)] = planned
+                self.arms[name] = planned
 
     def _one(self, config: Mapping[str, Any], key: str) -> Any | None:
         part = self.builder.build(config[key], key) if key in config else None
@@ -153,15 +167,59 @@ class Parts:
                 built[str(name)] = part
         return built
 
-    def _arm(self, name: str, node: Any, config: Mapping[str, Any]) -> PlannedArm | None:
-        where = f"arms.{name}"
+    def _arm(self, name: str, config: Mapping[str, Any]) -> PlannedArm | None:
+        planned = self._single(name, config, self.builder)
+        if planned is None or planned.scoring is None:
+            if planned is not None and (planned.arm.reference is not None or planned.arm.scoring):
+                said = "it is of an experiment that scores texts, and this one has no scoring"
+                key = "reference" if planned.arm.reference is not None else "scoring"
+                self.builder.faults.add(f"arms.{name}.{key}", said, "compose +scoring=teacher_forced, or drop it")
+            return planned
+        beside = None
+        if planned.arm.reference is not None:
+            beside = self._beside(planned.name, planned.arm.reference, config)
+            if beside is None:
+                return None
+        model = self._walk(planned, beside)
+        return None if model is None else replace(planned, model=model, reference=beside)
+
+    def _beside(self, name: str, reference: str, config: Mapping[str, Any]) -> PlannedArm | None:
+        """The arm that another is walked with, its model built anew: each walk starts and closes its own."""
+        where = f"arms.{name}.reference"
+        if reference not in self.named["arms"]:
+            self.builder.faults.add(where, f"there is no arm {reference}", nearest(reference, self.named["arms"]))
+        elif reference == name:
+            self.builder.faults.add(where, "it is the arm itself", "name another")
+        elif _mapping(self.nodes[reference]).get("reference") is not None:
+            self.builder.faults.add(where, f"{reference} has a reference of its own", "name one that has none")
+        else:  # its faults are its own, and named there
+            return self._single(reference, config, Builder(self.builder.allowed, Faults()))
+        return None
+
+    def _walk(self, planned: PlannedArm, beside: PlannedArm | None) -> Model | None:
+        """What walks texts with an arm's model; None (and a fault) where the model cannot score."""
+        sides = [side for side in (planned, beside) if side is not None]
+        for side in sides:
+            if not any(all(hasattr(side.model, part) for part in parts) for parts in (SCORES, SCORES_TEXT)):
+                said = f"{type(side.model).__name__} scores no texts"
+                self.builder.faults.add(f"arms.{side.name}.model", said, "use tiny_gpt, hf, a recording, or a seat")
+                return None
+        walked = [Walked(side.model, side.scoring) for side in sides if side.scoring is not None]
+        return Forced(*walked)
+
+    def _single(self, name: str, config: Mapping[str, Any], builder: Builder) -> PlannedArm | None:
+        """An arm by itself; its faults go to the builder's."""
+        where, node = f"arms.{name}", self.nodes[name]
         whole = {"_target_": "evalflow.arm.Arm", **node} if isinstance(node, Mapping) else node
-        arm = self.builder.build(whole, where)
+        arm = builder.build(whole, where)
         if arm is None or not self._fits(arm, "arms", where):
             return None
-        model = self._overlaid(config.get("model"), arm.model, f"{where}.model")
-        decoding = self._overlaid(config.get("decoding"), arm.decoding, f"{where}.decoding")
-        if model is None or decoding is None:
+        model = self._overlaid(config.get("model"), arm.model, f"{where}.model", builder.faults)
+        decoding = self._overlaid(config.get("decoding"), arm.decoding, f"{where}.decoding", builder.faults)
+        scoring = None
+        if config.get("scoring") is not None:
+            scoring = self._overlaid(config["scoring"], arm.scoring, f"{where}.scoring", builder.faults)
+        if model is None or decoding is None or (scoring is None and config.get("scoring") is not None):
             return None
         if not (self._fits(model, "model", f"{where}.model") and self._fits(decoding, "decoding", f"{where}.decoding")):
             return None
@@ -169,17 +227,17 @@ class Parts:
             digest(dict(model.identity()))
         except (Exception, SystemExit) as fault:  # noqa: BLE001 - the model may be the user's
             said = " ".join(f"{type(fault).__name__}: {fault}".split())
-            self.builder.faults.add(
-                f"{where}.model", f"its identity cannot be had ({said})", "give plain, finite values"
-            )
+            builder.faults.add(f"{where}.model", f"its identity cannot be had ({said})", "give plain, finite values")
             return None
         if arm.cache not in getattr(model, "regimes", ("cold",)):
             said = f"{type(model).__name__} has no {arm.cache} cache to offer"
             cure = getattr(model, "isolated_by", Model.isolated_by)
-            self.builder.faults.add(f"{where}.cache", said, f"use cold, or {cure}")
-        return PlannedArm(name, arm, model, decoding)
+            builder.faults.add(f"{where}.cache", said, f"use cold, or {cure}")
+        if scoring is not None and not self._fits(scoring, "scoring", f"{where}.scoring"):
+            return None
+        return PlannedArm(name, arm, model, decoding, scoring)
 
-    def _overlaid(self, base: Any, over: Mapping[str, Any], where: str) -> Any | None:
+    def _overlaid(self, base: Any, over: Mapping[str, Any], where: str, known: Faults) -> Any | None:
         """An arm's own part; a fault that lies in the base is the base's, and named once for all arms."""
         faults = Faults()
         built = Builder(self.builder.allowed, faults).build(overlay(base, over), where)
@@ -189,8 +247,8 @@ class Parts:
                 root = where.rpartition(".")[2]
                 place = f"{root}.{inside}" if inside else root
                 fault = replace(fault, where=place, todo=fault.todo.replace(f"{fault.where}=", f"{place}="))
-            if all(fault.where != known.where for known in self.builder.faults.found):
-                self.builder.faults.found.append(fault)
+            if all(fault.where != one.where for one in known.found):
+                known.found.append(fault)
         return built
 
 

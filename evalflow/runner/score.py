@@ -11,16 +11,22 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from evalflow.errors import MetricError
+from evalflow.metric.corpus import Corpus
+from evalflow.metric.document import DocumentMetric, Place, worst_places
 from evalflow.metric.protocol import Answer, Clusters, Metric, Reading, Stack
 from evalflow.metric.rate import Rate
+from evalflow.metric.spread import Spread
 from evalflow.numeric.undefined import Undefined
 from evalflow.record import Figure, Item, Probe, Row, digest
 from evalflow.runner.plan import Plan
+from evalflow.runner.positions import positions_of
 from evalflow.runner.trace import Traces, merged
 from evalflow.runner.units import (
+    PER_ROW,
     ArmScores,
     Stats,
     Unit,
+    answers_of,
     averaged,
     number,
     pair_units,
@@ -96,6 +102,8 @@ class Scores:
     def worst(self, arm: str, key: str, where: Mapping[str, object]) -> tuple[str, ...]:
         """The rows that drag a metric down, worst first, as `item id (seed s)`."""
         metric = self.plan.metrics[key]
+        if isinstance(metric, DocumentMetric | Spread):
+            return tuple(f"{item_id} {place}" for item_id, place in self.worst_positions(arm, key, where))
         if metric.grain != "row":
             return ()
         sign = 1.0 if metric.higher_is_better else -1.0
@@ -110,6 +118,19 @@ class Scores:
             best = 1.0 if metric.higher_is_better else 0.0
         losing = sorted((pair for pair in found if pair[0] < best), key=lambda pair: pair[0])
         return tuple(f"{row.item_id} (seed {row.seed})" for _, row in losing)
+
+    def worst_positions(self, arm: str, key: str, where: Mapping[str, object]) -> list[tuple[str, Place]]:
+        """(item id, place) of what drags a figure over texts down, worst first, what is not finite before all."""
+        metric = self.plan.metrics[key]
+        assert isinstance(metric, DocumentMetric | Spread), "positions are what these are over"
+        items = {item.id: item for item in self.plan.items}
+        found: list[tuple[str, Place]] = []
+        with blamed(f"metrics.{key}"):
+            for row in self.arms[arm].rows.values():
+                if row_matches(row, where):
+                    unit = Answer(items[row.item_id], row)
+                    found += [(row.item_id, place) for place in worst_places(unit, metric.badness(unit))]
+        return sorted(found, key=lambda one: (-one[1].rank, one[0], one[1].at))
 
 
 def score(plan: Plan, rows: Iterable[Row], probes: Sequence[Probe], traces: Traces) -> Scores:
@@ -159,7 +180,7 @@ def _scored(plan: Plan, item: Item, row: Row) -> Row:
     answer, place = Answer(item, scored), ""
     try:
         for key, metric in plan.metrics.items():
-            if metric.grain == "row":
+            if metric.grain in PER_ROW:
                 place = f"metrics.{key}"
                 detail[key] = _as_plain(metric.detail(answer))
                 stats[key] = stats_of(metric, answer)
@@ -211,6 +232,10 @@ def _figures(
     where: Mapping[str, object],
     seeds: Sequence[int],
 ) -> dict[str, Figure]:
+    if isinstance(metric, Spread):
+        return _spread(metric, arm, where, seeds)
+    if isinstance(metric, Corpus):
+        return _of_corpus(key, metric, arm, where, seeds)
     if beside is None:
         units = units_of(key, metric, arm, where, seeds)
     else:
@@ -226,6 +251,8 @@ def _figures(
         metric_version=metric.version,
         n_sessions=_n_sessions(units) if metric.clocked or metric.timed else None,
     )
+    if metric.grain == "document":
+        shape = _counting_positions(shape, units)
     base = metric.figure or f"quality/{key}"
     reason = _why_undefined(metric, arm, shape, where) or (beside and _why_alone(metric, arm, beside))
     names = {f"{base}/{suffix}" if suffix else base: reading for suffix, reading in metric.readings().items()}
@@ -235,6 +262,61 @@ def _figures(
     stack: Stack = np.array([unit.stats for unit in kept], dtype=np.float64)
     clusters = np.array([unit.cluster for unit in kept], dtype=object)
     return {name: _read(reading, stack, clusters, shape) for name, reading in names.items()}
+
+
+def _counting_positions(shape: Figure, units: Sequence[Unit]) -> Figure:
+    """The counts of a figure over texts: their positions, and a text without any as one."""
+    scored = [unit.stats for unit in units if unit.stats is not None]
+    known, positions = int(sum(stats[0] for stats in scored)), int(sum(stats[1] for stats in scored))
+    total = positions + shape.n_error + shape.n_excluded
+    return replace(shape, n_total=total, n_scored=known, n_excluded=total - known - shape.n_error)
+
+
+def _of_corpus(
+    key: str, metric: Corpus, arm: ArmScores, where: Mapping[str, object], seeds: Sequence[int]
+) -> dict[str, Figure]:
+    """The figures of a metric over all answers at once."""
+    units, n_total, n_error = answers_of(arm, where, seeds)
+    stack = metric.stack(units) if units else np.empty((0, 1))
+    known = np.isfinite(stack).all(axis=1)
+    n_scored = int(known.sum())
+    shape = Figure(
+        None,
+        unit=metric.measured_in,
+        n_total=n_total,
+        n_scored=n_scored,
+        n_excluded=n_total - n_scored - n_error,
+        n_error=n_error,
+        reason="not read yet",
+        metric_version=metric.version,
+    )
+    base = metric.figure or f"quality/{key}"
+    readings = {f"{base}/{suffix}" if suffix else base: reading for suffix, reading in metric.readings().items()}
+    reason = _why_undefined(metric, arm, shape, where)
+    if reason:
+        return dict.fromkeys(readings, replace(shape, reason=reason))
+    clusters = np.array([unit.item.dependence for unit in units], dtype=object)[known]
+    return {name: _read(reading, stack[known], clusters, shape) for name, reading in readings.items()}
+
+
+def _spread(metric: Spread, arm: ArmScores, where: Mapping[str, object], seeds: Sequence[int]) -> dict[str, Figure]:
+    """The figures of a metric over positions."""
+    found = positions_of(metric, arm, where, seeds)
+    shape = Figure(
+        None,
+        unit=metric.measured_in,
+        n_total=found.n_total,
+        n_scored=found.n_scored,
+        n_excluded=found.n_total - found.n_scored - found.n_error,
+        n_error=found.n_error,
+        reason="not read yet",
+        metric_version=metric.version,
+    )
+    reason = _why_undefined(metric, arm, shape, where)
+    readings = {f"{metric.figure}/{suffix}": reading for suffix, reading in metric.readings().items()}
+    if reason:
+        return dict.fromkeys(readings, replace(shape, reason=reason))
+    return {name: _read(reading, found.stack, found.clusters, shape) for name, reading in readings.items()}
 
 
 def _n_sessions(units: Sequence[Unit]) -> int | None:
@@ -255,12 +337,15 @@ def _why_undefined(metric: Metric, arm: ArmScores, shape: Figure, where: Mapping
         return "the arm did not finish"
     if shape.n_total == 0 and metric.grain == "probe":
         return f"no measurement {metric.probe} was taken, or the model has none"
-    if shape.n_total == 0:
+    if shape.n_total == 0 and metric.grain not in ("document", "position"):
         return f"empty: no row is {', '.join(f'{key} {wanted}' for key, wanted in where.items())}"
     if metric.one_session and (shape.n_sessions or 1) > 1:
         return f"taken in {shape.n_sessions} sessions, whose clocks and pauses do not add up"
+    if metric.lockstep and arm.planned.reference is None:
+        return "the arm has no reference"
     if shape.n_scored == 0:
-        return f"nothing scored ({shape.n_error} errors, {shape.n_excluded} excluded)"
+        lost = f" ({shape.n_error} errors, {shape.n_excluded} excluded)" if shape.n_total else ""
+        return f"{metric.empty}{lost}"
     return None
 
 

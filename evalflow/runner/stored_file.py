@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -59,14 +60,23 @@ def lines_of(path: Path, todo: str = RESTORE, cut_off: bool = False) -> Iterator
     Raises:
         StoredRunError: the file cannot be read.
     """
-    *whole, last = _bytes_of(path, todo).split(b"\n")
-    for number, raw in enumerate(whole if cut_off else [*whole, last], start=1):
+    return ((where, line) for where, _, line in located_lines(path, todo, cut_off))
+
+
+def located_lines(path: Path, todo: str = RESTORE, cut_off: bool = False) -> Iterator[tuple[str, int, str]]:
+    """`(where, offset in bytes, line)` of what `lines_of` gives, one in memory at a time; raises as it does."""
+    offset = 0
+    for number, raw in enumerate(_raw_lines(path, todo), start=1):
+        where, begins = f"{path}:{number}", offset
+        offset += len(raw)
+        if cut_off and not raw.endswith(b"\n"):
+            return
         try:
-            line = raw.decode("utf-8")
+            line = raw.removesuffix(b"\n").decode("utf-8")
         except UnicodeDecodeError as fault:
-            raise unusable(f"{path}:{number}", f"not UTF-8 ({fault.reason})", todo) from None
+            raise unusable(where, f"not UTF-8 ({fault.reason})", todo) from None
         if line.strip():
-            yield f"{path}:{number}", line
+            yield where, begins, line
 
 
 def unusable(where: Path | str, what: str, todo: str = RESTORE) -> StoredRunError:
@@ -74,9 +84,20 @@ def unusable(where: Path | str, what: str, todo: str = RESTORE) -> StoredRunErro
     return StoredRunError(f"{where}: {what}; {todo}")
 
 
+def _raw_lines(path: Path, todo: str) -> Iterator[bytes]:
+    with _readable(path, todo), path.open("rb") as handle:
+        yield from handle
+
+
 def _bytes_of(path: Path, todo: str) -> bytes:
-    try:
+    with _readable(path, todo):
         return path.read_bytes()
+
+
+@contextmanager
+def _readable(path: Path, todo: str) -> Iterator[None]:
+    try:
+        yield
     except FileNotFoundError:
         raise unusable(path, "not there", todo) from None
     except OSError as fault:

@@ -10,20 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from evalflow.errors import StoredRunError
-from evalflow.record import (
-    Item,
-    Probe,
-    Row,
-    check_schema,
-    fingerprints,
-    item_from_json,
-    probe_from_json,
-    row_from_json,
-)
+from evalflow.record import Item, Probe, Row, fingerprints
 from evalflow.runner.journal import ROW_PARTS, State, config_digest
+from evalflow.runner.stored_columns import left_in_file
 from evalflow.runner.stored_config import from_yaml
-from evalflow.runner.stored_file import RESTORE, check_fields, lines_of, object_of
+from evalflow.runner.stored_file import RESTORE, check_fields, lines_of, located_lines, object_of
 from evalflow.runner.trace import ArmTrace, Traces
+from evalflow.stored_record import check_schema, item_from_json, probe_from_json, row_from_json
 from evalflow.strict_json import misfit
 
 STATE: Mapping[str, Any] = {
@@ -167,8 +160,8 @@ def _load_items(folder: Path, state: Mapping[str, Any]) -> tuple[Item, ...]:
 def _load_rows(path: Path, run_id: str) -> tuple[Row, ...]:
     """The rows, each once."""
     rows: dict[tuple[str, int, str], Row] = {}
-    for where, line in lines_of(path, cut_off=True):
-        row = row_from_json(line, where)
+    for where, offset, line in located_lines(path, cut_off=True):
+        row = left_in_file(row_from_json(line, where), path, offset)
         if row.run_id != run_id:
             raise StoredRunError(f"{where}: a row of run {row.run_id!r:.60}, not of {run_id}; restore the file")
         if rows.setdefault(row.key, row) != row:

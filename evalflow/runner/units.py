@@ -10,13 +10,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evalflow.metric.protocol import Metric, Repeats, RowPair
+from evalflow.metric.protocol import Answer, Metric, Repeats, RowPair
 from evalflow.record import Item, Probe, Row
 from evalflow.runner.claim import CacheClaim, cache_claim
 from evalflow.runner.parts import PlannedArm
 from evalflow.runner.trace import ArmTrace
 
 Stats = tuple[float, ...]
+PER_ROW = ("row", "document")
+"""Grains of one row at a time, whose statistics are kept with it."""
 
 
 class Unit(NamedTuple):
@@ -121,7 +123,7 @@ def units_of(key: str, metric: Metric, arm: ArmScores, where: Mapping[str, objec
         probes = [probe for probe in arm.probes if probe.name == metric.probe]
         taken = [(stats_of(metric, probe), probe.session) for probe in probes]
         return [Unit(stats, str(i), str(i), False, (session,)) for i, (stats, session) in enumerate(taken)]
-    if metric.grain == "row":
+    if metric.grain in PER_ROW:
         return row_units(key, metric, arm, where, seeds)
     units = []
     for item in arm.items:
@@ -132,6 +134,22 @@ def units_of(key: str, metric: Metric, arm: ArmScores, where: Mapping[str, objec
             sessions = tuple(row.session for row in rows if row is not None)
             units.append(Unit(None if failed else stats, item.id, item.dependence, failed, sessions))
     return units
+
+
+def answers_of(arm: ArmScores, where: Mapping[str, object], seeds: Sequence[int]) -> tuple[list[Answer], int, int]:
+    """The answers that match `where`, how many were planned, and how many of those have none."""
+    answers, n_total, n_error = [], 0, 0
+    for item in arm.items:
+        for seed in seeds:
+            row = arm.rows.get((seed, item.id))
+            if not (item_matches(item, where) if row is None else row_matches(row, where)):
+                continue
+            n_total += 1
+            if row is None or row.status == "error":
+                n_error += 1
+            else:
+                answers.append(Answer(item, row))
+    return answers, n_total, n_error
 
 
 def pair_units(

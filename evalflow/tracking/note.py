@@ -86,13 +86,18 @@ def _gate_table(gates: Mapping[str, Mapping[str, Any]]) -> list[str]:
             escape(gate["figure"]),
             escape(gate.get("arm") or gate.get("comparison") or "every arm"),
             number(gate["value"]) + ENDS[gate["bound"]],
-            ("not " if gate["expected"] == "fail" else "") + escape(gate["threshold"]),
+            ("not " if gate["expected"] == "fail" else "") + escape(gate["threshold"]) + _floor(gate),
             "–" if gate["denominator"] is None else str(gate["denominator"]),
             _why(gate),
         ]
         for name, gate in missed_first
     )
     return table(["gate", "outcome", "figure", "of", "value", "wanted", "n", "reason"], rows)
+
+
+def _floor(gate: Mapping[str, Any]) -> str:
+    """The figure of an A/A arm, which tells what of a difference is noise."""
+    return "" if gate.get("noise_floor") is None else f" (A/A {number(gate['noise_floor'])})"
 
 
 def _outcome(gate: Mapping[str, Any]) -> str:

@@ -39,7 +39,7 @@ def nodes(name: str) -> dict[str, Any]:
 
 def test_the_folders_are_those_of_the_contract() -> None:
     """Groups are named in the singular, as the rooms of the package are."""
-    known = "dataset model decoding arm metric gate comparison experiment runner tracking serving"
+    known = "dataset model decoding arm metric gate comparison experiment runner tracking serving scoring"
     assert {name.split("/")[0] for name in OPTIONS} == set(known.split())
 
 

@@ -207,5 +207,6 @@ def gate(outcome: str = "pass", **changes: Any) -> dict[str, Any]:
         "reason": None,
         "report_only": False,
         "on_fail": None,
+        "noise_floor": None,
         **changes,
     }

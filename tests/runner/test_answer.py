@@ -12,9 +12,10 @@ import pytest
 
 from evalflow.errors import DataError, ModelError
 from evalflow.model.protocol import Model
-from evalflow.record import Completion, Decoding, Item, Request, Row, Times, Token, row_from_json, to_json
+from evalflow.record import Completion, Decoding, Item, Request, Row, Times, Token, to_json
 from evalflow.runner.answer import Asked, ask
 from evalflow.runner.walk import Step
+from evalflow.stored_record import row_from_json
 
 STEP = Step(Item("a", "p", kind="k", cluster="c", prefix_group="g"), 3, Request("a", "p", Decoding(), 42))
 ASKED = Asked("run", "session", "arm", 5.0)

@@ -57,7 +57,7 @@ def test_an_unknown_key_is_refused_however_it_is_forced_in(cli: Cli, experiment:
     assert ran.faults == [
         f"evalflow: arms.one.devise: Arm has no such key (override {word}); "
         "choose from arrivals, cache, concurrency, control, decoding, hit_ceiling, hit_floor, "
-        "model, optional, rate, seeds"
+        "model, optional, rate, reference, scoring, seeds"
     ]
 
 

@@ -120,7 +120,7 @@ def test_a_gate_without_an_arm_passes_over_controls() -> None:
     arms = {"one": {}, "two": {"control": True}}
     assert judged(rows("one") + rows("two", wrong="abcdef"), arms=arms, gates={"g": PASS}).verdict == "pass"
     lonely = judged(rows("one"), arms={"one": {"control": True}}, gates={"g": PASS}).gates["g"]
-    assert (lonely.outcome, lonely.reason) == ("unreadable", "every arm is a control")
+    assert (lonely.outcome, lonely.reason) == ("unreadable", "no arm but controls has this figure")
 
 
 @pytest.mark.parametrize(

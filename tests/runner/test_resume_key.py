@@ -25,11 +25,14 @@ from evalflow.record import Decoding
 from evalflow.runner.parts import Experiment
 from evalflow.runner.plan import ARM_CANNOT_MATTER, CANNOT_MATTER, Plan
 from evalflow.runner.settings import Runner
+from evalflow.scoring import Scoring
 from tests.conftest import plan_of
 
 pytestmark = pytest.mark.usefixtures("home")
 SCRIPTED = {"_target_": "evalflow.model.scripted.Scripted", "otherwise": "right"}
 WARMED = {"_target_": "tests.stand_ins.Warmed"}
+TINY = {"_target_": "evalflow.model.tiny_gpt.model.TinyGPT"}
+SCORING = "evalflow.scoring.Scoring"
 PAIR = {"reference": "one", "candidate": "two", "figures": ["quality/exact"]}
 
 
@@ -40,6 +43,15 @@ def arm(**changes: Any) -> dict[str, Any]:
 
 def decoding(**changes: Any) -> dict[str, Any]:
     return {"decoding": {"_target_": "evalflow.record.Decoding", "temperature": 0.5, **changes}}
+
+
+def scored(**changes: Any) -> dict[str, Any]:
+    """A config that scores texts, with `changes` to its first arm."""
+    return {"scoring": {"_target_": SCORING}, "model": TINY, "arms": {"one": changes, "two": {}}}
+
+
+def scoring(**changes: Any) -> dict[str, Any]:
+    return {**scored(), "scoring": {"_target_": SCORING, **changes}}
 
 
 def runner(**changes: Any) -> dict[str, Any]:
@@ -58,6 +70,7 @@ CHANGES: Mapping[type, Mapping[str, dict[str, Any]]] = {
         "runner": runner(timeout_s=9.0),
         "tracking": {"tracking": {"_target_": "evalflow.tracking.untracked.Untracked"}},
         "serving": {"serving": {"_target_": "evalflow.serving.grounded.Grounded"}},
+        "scoring": scored(),
         "summary": {"summary": "json"},
         "description": {"description": "words"},
         "seed": {"seed": 1},
@@ -84,6 +97,8 @@ CHANGES: Mapping[type, Mapping[str, dict[str, Any]]] = {
         "cache": arm(cache="warm"),
         "hit_floor": arm(cache="warm", hit_floor=0.5),
         "hit_ceiling": arm(hit_ceiling=0.5),
+        "scoring": scored(scoring={"window": 32}),
+        "reference": scored(reference="two"),
         "control": arm(control=True),
         "optional": arm(optional=True),
     },
@@ -92,6 +107,17 @@ CHANGES: Mapping[type, Mapping[str, dict[str, Any]]] = {
         "top_p": decoding(top_p=0.9),
         "max_tokens": decoding(max_tokens=9),
         "stop": decoding(stop=["\n"]),
+    },
+    Scoring: {
+        "window": scoring(window=32),
+        "stride": scoring(stride=16),
+        "bos": scoring(bos="first"),
+        "path": scoring(path="tokens"),
+        "chunk": scoring(path="chunks", chunk=8),
+        "batch": scoring(batch=2),
+        "backwards": scoring(backwards=True),
+        "free_run": scoring(free_run=4),
+        "free_from": scoring(free_run=4, free_from=8),
     },
     Runner: {
         "outputs": runner(outputs="elsewhere"),
@@ -112,6 +138,11 @@ UNDER: Mapping[tuple[type, str], dict[str, Any]] = {
     (Shard, "of"): {"shard": {"index": 0, "of": 3}},
     (Arm, "arrivals"): arm(rate=5.0),
     (Arm, "hit_floor"): arm(cache="warm"),
+    (Arm, "scoring"): scored(),
+    (Arm, "reference"): scored(),
+    **{(Scoring, name): scoring() for name in ("window", "stride", "bos", "path", "batch", "backwards", "free_run")},
+    (Scoring, "chunk"): scoring(path="chunks"),
+    (Scoring, "free_from"): scoring(free_run=4),
 }
 """Where a field can only be changed beside others that are not the default."""
 LISTED: Mapping[type, tuple[str, ...]] = {
@@ -119,6 +150,7 @@ LISTED: Mapping[type, tuple[str, ...]] = {
     # claims, held against the rows when they are scored
     Arm: tuple({*ARM_CANNOT_MATTER, "hit_floor", "hit_ceiling"} - {"hits_between"}),
     Decoding: (),
+    Scoring: (),
     Runner: tuple(CANNOT_MATTER["runner"].split()),
     Shard: (),
 }

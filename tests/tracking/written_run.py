@@ -72,6 +72,7 @@ def gate(outcome: str, expected: str = "pass", **more: Any) -> dict[str, Any]:
         "arm": "greedy",
         "comparison": None,
         "on_fail": None,
+        "noise_floor": None,
         **more,
     }
 

@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
+
+from evalflow.model.scorer import Encoded, TextScores
 from evalflow.model.seat.body import Shape
 from evalflow.model.seat.client import Client
 from evalflow.model.seat.failure import SeatError
@@ -49,6 +52,17 @@ async def score_prompt(client: Client, shape: Shape, scoring: Scoring, text: str
     if isinstance(n_prompt, int) and len(scores.tokens) != n_prompt:
         raise SeatError("bad_reply", f"{len(scores.tokens)} scores for a prompt of {n_prompt} tokens")
     return scores
+
+
+def text_scores(text: str, scores: PromptScores) -> TextScores:
+    """Scores beside where each token begins in the text; -1 where the tokens' texts are not the text's own."""
+    rest = "".join(scores.tokens[1:])
+    starts = np.full(len(scores.tokens), -1, dtype=np.int32)
+    if text.endswith(rest):  # the first may be a token that no text holds, or one whose text the seat does not tell
+        ends = len(text) - len(rest) + np.cumsum([0, *(len(token) for token in scores.tokens[1:])])
+        starts = np.concatenate([[0], ends[:-1]]).astype(np.int32)
+    logprobs = np.array([np.nan if score is None else score for score in scores.logprobs])
+    return TextScores(Encoded(np.full(len(starts), -1, dtype=np.int64), starts), logprobs)
 
 
 async def alignment(client: Client, shape: Shape, scoring: Scoring) -> tuple[Alignment, str | None]:

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from evalflow.errors import ModelError
 from evalflow.model.protocol import Model
+from evalflow.model.scorer import TextScores
 from evalflow.model.seat.body import Api, Isolation, Shape
 from evalflow.model.seat.client import Client, Connection
 from evalflow.model.seat.failure import SeatError
@@ -20,7 +21,7 @@ from evalflow.model.seat.open_seat import OpenSeat
 from evalflow.model.seat.patience import Retries, Timeouts
 from evalflow.model.seat.probe import probe
 from evalflow.model.seat.restraint import Breaker, Circuit, Pace, RateLimits
-from evalflow.model.seat.scoring import PromptScores, Scoring, score_prompt
+from evalflow.model.seat.scoring import PromptScores, Scoring, score_prompt, text_scores
 from evalflow.price import Prices
 from evalflow.record import Cache, Completion, Decoding, Request
 
@@ -210,6 +211,14 @@ class Seat(Model):
         if self.scoring == "off":
             raise ModelError("this seat was not asked to score; set model.scoring")
         return await score_prompt(self._started.client, self._started.shape, self.scoring, text)
+
+    async def score_text(self, text: str) -> TextScores:
+        """`score` as what a text-scoring arm keeps; the seat names its tokens by their texts, not by ids.
+
+        Raises:
+            ModelError, SeatError: as `score`.
+        """
+        return text_scores(text, await self.score(text))
 
     async def settle(self) -> None:
         """Read the seat's identity once more; another than before is a fault of the instrument.

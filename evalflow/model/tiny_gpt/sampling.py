@@ -24,7 +24,7 @@ def choose(logits_v: Logits, decoding: Decoding, rng: np.random.Generator) -> in
     """
     best = int(logits_v.argmax())  # numpy promises the first of equals, and a NaN before any number
     if not math.isfinite(logits_v[best]):
-        raise ModelError("tiny_gpt: its logits are not finite; the weights are damaged, reinstall or retrain")
+        raise ModelError("the model's logits are not finite; its weights are damaged, or its dtype is too narrow")
     if decoding.greedy:
         return best
     with np.errstate(over="ignore", under="ignore"):  # a tiny temperature: all but the best go to mass 0

@@ -1,0 +1,129 @@
+"""Figures over the positions of scored texts: sums per text, so that texts, shards and machines add up to one number.
+
+A text is the unit, its cluster the error bar's; the figure's counts are of positions. A position that has no finite
+value is excluded and counted, and no gate reads a figure that lost one.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evalflow.metric.protocol import Answer, Clusters, Grain, Metric, Stack
+from evalflow.numeric.interval import Interval
+from evalflow.numeric.ratio import ratio, ratio_interval
+
+Values = NDArray[np.float64]
+NAMED = 3
+"""Positions of one text that are named as its worst."""
+AROUND = 24
+"""Characters of the text shown at each side of a position."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A position of a text, its value under a metric (None: not finite), and the text around it, its token in marks."""
+
+    at: int
+    value: float | None
+    context: str
+
+    @property
+    def rank(self) -> float:
+        """The value, or infinity where it is not finite: the largest is the worst."""
+        return math.inf if self.value is None else self.value
+
+    def __str__(self) -> str:
+        told = "not finite" if self.value is None else f"{self.value:.3g}"
+        return f"at {self.at} ({told}): {self.context}"
+
+
+class DocumentMetric(Metric):
+    """The mean over all positions of all texts of a value per position, each position weighing the same."""
+
+    grain: ClassVar[Grain] = "document"
+    averages_seeds: ClassVar[bool] = False
+    higher_is_better: ClassVar[bool] = False
+    empty: ClassVar[str] = "no position was scored"
+
+    @abstractmethod
+    def values(self, unit: Answer) -> Values | None:
+        """The value (P,) of every position that counts, NaN where it has none; None for a row without such columns."""
+
+    def stats(self, unit: Answer) -> tuple[float, ...] | None:
+        """`(positions with a value, positions, sum, least, largest)`; the last three are 0 where there is none."""
+        values = self.values(unit)
+        if values is None:
+            return None
+        known = values[np.isfinite(values)].astype(np.float64)
+        ends = (float(known.min()), float(known.max())) if known.size else (0.0, 0.0)
+        return (float(known.size), float(values.size), float(known.sum()), *ends)
+
+    def value(self, stack: Stack) -> float:
+        """The sum over the count."""
+        return ratio(stack[:, 2], stack[:, 0])
+
+    def interval(self, stack: Stack, clusters: Clusters, level: float) -> Interval | None:
+        """See `ratio_interval`; exact where every position has one and the same value, as of bit-identical arms."""
+        known = stack[stack[:, 0] > 0]
+        if known[:, 3].min() == known[:, 4].max():
+            only = float(known[0, 3])
+            return Interval(only, only, level, "exact: one value everywhere")
+        return ratio_interval(stack[:, 2], stack[:, 0], clusters, level)
+
+    def point(self, stats: tuple[float, ...]) -> float:
+        """The text's own mean."""
+        return stats[2] / stats[0] if stats[0] else 0.0
+
+    def badness(self, unit: Answer) -> Values | None:
+        """What its positions are ranked by (P of the whole text), the largest being the worst; None ranks none."""
+        return None
+
+
+def column(unit: Answer, name: str) -> Values | None:
+    """A column (P,) of what counts of a scored text, as float64; None where the row has none.
+
+    An item whose fields name a `scored_from` (characters) counts from there on: what stands before is context, and in
+    neither sum nor denominator.
+    """
+    columns = unit.row.columns
+    if columns is None or name not in columns:
+        return None
+    values, begins = columns[name].astype(np.float64), unit.item.fields.get("scored_from", 0)
+    return values if begins == 0 else values[columns["start"] >= begins]
+
+
+def worst_places(unit: Answer, badness: Values | None) -> Sequence[Place]:
+    """The positions of largest badness above 0, NaN before all; at most `NAMED`."""
+    columns = unit.row.columns
+    if badness is None or columns is None or not badness.size:
+        return ()
+    ranked = np.where(np.isnan(badness), np.inf, badness)
+    order = np.argsort(-ranked, kind="stable")[:NAMED]
+    starts, positions = columns["start"], columns["position"]
+    skipped = len(positions) - badness.size  # context, which stands before all that counts
+    return [
+        Place(int(positions[skipped + i]), _finite(float(badness[i])), context(unit.item.prompt, starts, skipped + i))
+        for i in order.tolist()
+        if ranked[i] > 0
+    ]
+
+
+def _finite(value: float) -> float | None:
+    return value if np.isfinite(value) else None
+
+
+def context(text: str, starts: NDArray[np.int32], place: int) -> str:
+    """The text around a position, its token between marks; empty where the model did not say where tokens lie."""
+    start = int(starts[place])
+    if start < 0:
+        return ""
+    end = int(starts[place + 1]) if place + 1 < len(starts) else len(text)
+    before, after = text[max(0, start - AROUND) : start], text[end : end + AROUND]
+    return f"{before}⟦{text[start:end]}⟧{after}".replace("\n", "⏎")

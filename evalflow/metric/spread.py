@@ -1,0 +1,130 @@
+"""Percentiles over the positions of scored texts, however many there are.
+
+The stack (N, 2) holds values and how often each occurs: every position by itself while they are few, and beyond that
+one entry per text and bin of a logarithmic scale, so that memory does not grow with the length of a walk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from evalflow.metric.document import Values, column
+from evalflow.metric.percentiles import check_percentiles
+from evalflow.metric.protocol import Answer, Clusters, Grain, Metric, Reading, Stack
+from evalflow.numeric.bootstrap import bootstrap_statistic
+from evalflow.numeric.cluster import cluster_codes
+from evalflow.numeric.interval import Interval
+from evalflow.numeric.quantile import least_n, least_n_interval, weighted_type7
+from evalflow.numeric.undefined import Undefined
+
+_RESAMPLES = 1000
+_SEED = 0  # fixed: a figure of an arm is not sampled anew when it is read again
+
+
+@dataclass(frozen=True)
+class PositionPercentile:
+    """One percentile (0 to 100) of all positions, type 7, with a bootstrap over clusters of texts as its interval."""
+
+    percent: float
+
+    def value(self, stack: Stack) -> float:
+        """The percentile.
+
+        Raises:
+            Undefined: too few positions for one so far out.
+        """
+        n, needed = int(stack[:, 1].sum()), least_n(self.percent / 100)
+        if n < needed:
+            raise Undefined(f"p{self.percent:g} needs n >= {needed}, has {n}")
+        order = np.argsort(stack[:, 0], kind="stable")
+        return weighted_type7(stack[order, 0], stack[order, 1], self.percent / 100)
+
+    def interval(self, stack: Stack, clusters: Clusters, level: float) -> Interval | None:
+        """None where there are fewer clusters than the median's interval needs values."""
+        _, codes = cluster_codes(clusters, len(stack))
+        n_clusters = int(codes.max()) + 1
+        if n_clusters < least_n_interval(0.5, level):
+            return None
+        order = np.argsort(stack[:, 0], kind="stable")
+        ordered, times, codes = stack[order, 0], stack[order, 1], codes[order]
+
+        def drawn(chosen: np.ndarray[tuple[int], np.dtype[np.int64]]) -> float:
+            weights = np.bincount(chosen, minlength=n_clusters)[codes] * times
+            return weighted_type7(ordered, weights, self.percent / 100)
+
+        found = bootstrap_statistic(n_clusters, drawn, _SEED, _RESAMPLES, level)
+        return replace(found, method="cluster bootstrap")
+
+
+class Largest:
+    """The largest value of all."""
+
+    def value(self, stack: Stack) -> float:
+        """The largest."""
+        return float(stack[:, 0].max())
+
+    def interval(self, stack: Stack, clusters: Clusters, level: float) -> Interval | None:
+        """None: a maximum has none."""
+        return None
+
+
+class Spread(Metric):
+    """The percentiles of a value per position, and the largest."""
+
+    grain: ClassVar[Grain] = "position"
+    averages_seeds: ClassVar[bool] = False
+    higher_is_better: ClassVar[bool] = False
+    lockstep: ClassVar[bool] = True
+    measured_in: ClassVar[str] = "nats"
+    percentiles: tuple[float, ...]
+
+    def values(self, unit: Answer) -> Values | None:
+        """The value (P,) of every position, NaN where it has none; None for a row without such columns."""
+        raise NotImplementedError
+
+    def badness(self, unit: Answer) -> Values | None:
+        """What its positions are ranked by, the largest being the worst."""
+        return self.values(unit)
+
+    def stats(self, unit: Answer) -> tuple[float, ...] | None:
+        """Not kept: the positions are read from the row whenever a percentile is asked for."""
+        return None
+
+    def readings(self) -> Mapping[str, Reading]:
+        """One figure per percentile (`p50`, `p99.9`), and `max`."""
+        return {**{f"p{percent:g}": PositionPercentile(percent) for percent in self.percentiles}, "max": Largest()}
+
+
+@dataclass(frozen=True)
+class KlSpread(Spread):
+    """Percentiles of the KL divergence."""
+
+    figure: ClassVar[str | None] = "parity/kl_nats"
+    percentiles: tuple[float, ...] = (50.0, 90.0, 95.0, 99.0, 99.9)
+
+    def __post_init__(self) -> None:
+        check_percentiles(self.percentiles)
+
+    def values(self, unit: Answer) -> Values | None:
+        """The divergence at every position."""
+        return column(unit, "kl")
+
+
+@dataclass(frozen=True)
+class NllDifferenceSpread(Spread):
+    """Percentiles of how far the candidate's NLL is from the reference's, either way."""
+
+    figure: ClassVar[str | None] = "parity/dnll_abs_nats"
+    percentiles: tuple[float, ...] = (50.0, 90.0, 95.0, 99.0, 99.9)
+
+    def __post_init__(self) -> None:
+        check_percentiles(self.percentiles)
+
+    def values(self, unit: Answer) -> Values | None:
+        """The absolute difference at every position."""
+        reference, candidate = column(unit, "nll_ref"), column(unit, "nll")
+        return None if reference is None or candidate is None else np.abs(candidate - reference)

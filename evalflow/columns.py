@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -49,12 +48,14 @@ class Columns:
             ValueError: it is damaged.
         """
         kind, _, text = self.packed[name].partition(":")
+        if kind not in KINDS:
+            raise ValueError(f"column {name} is damaged (its type is {kind!r:.20}, none of {', '.join(KINDS)})")
         try:
-            column = np.frombuffer(base64.b64decode(text, validate=True), dtype=np.dtype(kind))
-        except (TypeError, binascii.Error) as fault:
+            column = np.frombuffer(base64.b64decode(text, validate=True), dtype=kind)
+        except ValueError as fault:  # no base64, or half an entry
             raise ValueError(f"column {name} is damaged ({fault})") from None
-        if kind not in KINDS or len(column) != self.n:
-            raise ValueError(f"column {name} is damaged ({len(column)} entries of {kind}, not {self.n})")
+        if len(column) != self.n:
+            raise ValueError(f"column {name} is damaged ({len(column)} entries, not {self.n})")
         return column
 
 

@@ -9,11 +9,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from evalflow.numeric.bca import bca_clusters
 from evalflow.numeric.bootstrap import bootstrap_mean, bootstrap_statistic
 from evalflow.numeric.cluster import cluster_codes, cluster_means, mean_interval
 from evalflow.numeric.interval import Interval
 from evalflow.numeric.moments import sample_sd
 from evalflow.numeric.multiplicity import holm
+from evalflow.numeric.paired_test import NAMES, Kind, paired_p
 from evalflow.numeric.power import mde
 from evalflow.numeric.proportion import rate_bound
 from evalflow.numeric.sign import sign_test, smallest_p
@@ -55,7 +57,8 @@ class Paired:
 
     Differences are averaged inside a cluster, and the test that gates runs over clusters; where no two items share
     one, the clusters are the items. `level` sets the interval, and `1 - level` the test. The bootstrap resamples
-    clusters.
+    clusters. `test` is exact and of the signs alone unless another is named: `permutation` and `t` are of the mean,
+    `wilcoxon` of the ranks.
     """
 
     reference: str
@@ -64,6 +67,7 @@ class Paired:
     level: float = 0.95
     resamples: int = 10_000
     power: float = 0.8
+    test: Kind = "sign"
 
     def __post_init__(self) -> None:
         if self.reference == self.candidate:
@@ -92,8 +96,9 @@ class Paired:
             reason = getattr(undefined, "reason", str(undefined))
             return Delta(None, n_pairs=len(pairs.differences), unpaired=pairs.unpaired, reason=reason)
         alpha = 1 - self.level
-        test = sign_test(by_cluster, alpha)
+        signs = sign_test(by_cluster, alpha)
         bootstrap = self._bootstrap(measure, pairs, seed)
+        bca_low, bca_high = _ends(self._bca(measure, pairs, seed))
         interval = _mean_bounds(measure, pairs, self.level) if measure.is_mean else bootstrap
         bounds = _mean_bounds(measure, pairs, 1 - 2 * alpha) if measure.is_mean else None
         low, high = _ends(interval)
@@ -111,12 +116,15 @@ class Paired:
             bound_high=bound_high,
             bootstrap_low=bootstrap_low,
             bootstrap_high=bootstrap_high,
-            p=test.p,
-            p_items=sign_test(pairs.differences, alpha).p,
-            test=f"exact sign test over {'clusters' if len(by_cluster) < len(pairs.differences) else 'items'}",
-            wins=test.wins,
-            losses=test.losses,
-            ties=test.ties,
+            bca_low=bca_low,
+            bca_high=bca_high,
+            p=self._p(by_cluster, seed),
+            p_items=self._p(pairs.differences, seed),
+            p_mid=signs.p_mid if self.test == "sign" else None,
+            test=f"{NAMES[self.test]} over {'clusters' if len(by_cluster) < len(pairs.differences) else 'items'}",
+            wins=signs.wins,
+            losses=signs.losses,
+            ties=signs.ties,
             n_pairs=len(pairs.differences),
             n_clusters=len(by_cluster),
             unpaired=pairs.unpaired,
@@ -124,6 +132,22 @@ class Paired:
             higher_is_better=measure.higher_is_better,
             conclusion="undefined" if pairs.differences.any() or after != before else "identical",
         )
+
+    def _p(self, differences: Values, seed: int) -> float | None:
+        """The p of the comparison's test; None where it has none."""
+        try:
+            return paired_p(self.test, differences, seed, 1 - self.level)
+        except Undefined:
+            return None
+
+    def _bca(self, measure: Measure, pairs: Pairs, seed: int) -> Interval | None:
+        """The BCa interval of a mean difference; None where it has none."""
+        if not measure.is_mean:
+            return None
+        try:
+            return bca_clusters(pairs.differences, pairs.clusters, seed, self.resamples, self.level)
+        except Undefined:
+            return None
 
     def _bootstrap(self, measure: Measure, pairs: Pairs, seed: int) -> Interval | None:
         _, means = cluster_means(pairs.differences, pairs.clusters)
@@ -191,7 +215,7 @@ def _worded(comparison: Paired, delta: Delta, figure: str) -> Delta:
     if delta.conclusion == "identical":
         conclusion = "identical"
     # the test is of the signs: where many small wins stand against few large losses, the mean says another thing
-    elif _signs_show(delta, alpha) and _interval_shows(delta):
+    elif _test_shows(delta, alpha) and _interval_shows(delta, comparison.test):
         conclusion = "better" if gained else "worse"
     else:
         conclusion = "not shown"
@@ -202,21 +226,21 @@ def _worded(comparison: Paired, delta: Delta, figure: str) -> Delta:
         "not shown": f"no difference between {comparison.candidate} and {comparison.reference} is shown",
     }[conclusion]
     delta = replace(delta, conclusion=conclusion)
-    return replace(delta, words=f"{says} on {figure}: {_numbers(delta, alpha)}")
+    return replace(delta, words=f"{says} on {figure}: {_numbers(delta, alpha, comparison.test)}")
 
 
-def _signs_show(delta: Delta, alpha: float) -> bool:
+def _test_shows(delta: Delta, alpha: float) -> bool:
     return delta.p_adjusted is not None and delta.p_adjusted <= alpha
 
 
-def _interval_shows(delta: Delta) -> bool:
-    """The interval lies on one side of 0, and so do the difference and the greater number of signs."""
+def _interval_shows(delta: Delta, test: Kind) -> bool:
+    """The interval lies on one side of 0, and so do the difference and, where they are tested, most of the signs."""
     if delta.delta is None or delta.low is None or delta.high is None or delta.low <= 0 <= delta.high:
         return False
-    return delta.low * delta.delta > 0 and (delta.wins - delta.losses) * delta.delta > 0
+    return delta.low * delta.delta > 0 and (test != "sign" or (delta.wins - delta.losses) * delta.delta > 0)
 
 
-def _numbers(delta: Delta, alpha: float) -> str:
+def _numbers(delta: Delta, alpha: float, test: Kind) -> str:
     """The figures behind a conclusion, in one clause each."""
     clauses = [f"{_short(delta.candidate_value)} against {_short(delta.reference_value)}"]
     if delta.low is not None:
@@ -226,13 +250,16 @@ def _numbers(delta: Delta, alpha: float) -> str:
     clauses.append(f"{delta.wins} {unit} up, {delta.losses} down, {delta.ties} level{of}")
     if delta.p is not None:
         items = f", over items p {_p(delta.p_items)}" if clustered else ""
-        clauses.append(f"sign test p {_p(delta.p)}, p {_p(delta.p_adjusted)} after Holm{items}")
-    if delta.conclusion == "not shown" and _signs_show(delta, alpha):
-        clauses.append("the signs differ, the mean's interval does not bear it out")
+        clauses.append(
+            f"{NAMES[test].removeprefix('exact ')} p {_p(delta.p)}, p {_p(delta.p_adjusted)} after Holm{items}"
+        )
+    if delta.conclusion == "not shown" and _test_shows(delta, alpha):
+        what = "signs" if test == "sign" else "arms"
+        clauses.append(f"the {what} differ, the mean's interval does not bear it out")
     if delta.n_sessions is not None and delta.n_sessions > 1:
         clauses.append(f"taken in {delta.n_sessions} sessions")
     discordant = delta.wins + delta.losses
-    if smallest_p(discordant) > alpha:
+    if test in ("sign", "permutation") and smallest_p(discordant) > alpha:
         clauses.append(f"with {discordant} that differ, {alpha:.2g} cannot be reached")
     elif delta.conclusion == "not shown" and delta.mde is not None:
         clauses.append(f"this run could have shown {_short(delta.mde)}")

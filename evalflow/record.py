@@ -235,7 +235,8 @@ class Figure:
 class Delta:
     """Candidate minus reference on the items that both answered.
 
-    `p` is the test that gates (over clusters where items are dependent), `p_items` the same test over items.
+    `p` is the test that gates (over clusters where items are dependent), `p_items` the same test over items, `p_mid` the
+    mid-p of a sign test. `bootstrap` ends are percentiles, `bca` ends corrected for bias and skewness.
     `bound_low` and `bound_high` are one-sided bounds at `level`, for claims with a margin. `mde` is the smallest
     difference that this run could have shown; `words` says the whole in a sentence. `n_sessions` is as a figure's.
     """
@@ -251,9 +252,12 @@ class Delta:
     bound_high: float | None = None
     bootstrap_low: float | None = None
     bootstrap_high: float | None = None
+    bca_low: float | None = None
+    bca_high: float | None = None
     p: float | None = None
     p_adjusted: float | None = None
     p_items: float | None = None
+    p_mid: float | None = None
     test: str | None = None
     wins: int = 0
     losses: int = 0

@@ -558,3 +558,39 @@ def test_a_difference_over_several_sessions_says_so(n: int, told: bool):
 
 
 NAMES = {f"i{n}": f"i{n}" for n in range(10)}
+
+
+@pytest.mark.parametrize(
+    ("test", "said"),
+    [
+        ("sign", lambda d: scipy_stats.binomtest(int((d > 0).sum()), len(d)).pvalue),
+        ("wilcoxon", lambda d: scipy_stats.wilcoxon(d).pvalue),
+        ("t", lambda d: scipy_stats.ttest_1samp(d, 0).pvalue),
+    ],
+)
+def test_a_comparison_goes_by_the_test_that_it_names(test, said):
+    """The p is that test's, by scipy too, and the words and the test's name say which it was."""
+    reference, candidate = _times(45)
+    delta = compared(reference, candidate, measure=MEAN, paired=replace(PAIRED, test=test))
+    differences = np.array([candidate[item] - reference[item] for item in reference])
+    assert delta.p == pytest.approx(said(differences), rel=1e-6)
+    assert test in delta.test.lower() and f"{test}" in delta.words.lower()
+    assert (delta.p_mid is None) == (test != "sign")
+
+
+def test_a_permutation_test_flips_whole_clusters():
+    """Twelve words that each win all three items: of the 2^12 flips of their means, two are as far from 0."""
+    reference, candidate, clusters = words(*[[UP] * 3] * 12)
+    delta = compared(reference, candidate, clusters, paired=replace(PAIRED, test="permutation"))
+    assert delta.p == pytest.approx(2 / 2**12)
+    assert delta.p_items < delta.p
+
+
+def test_bca_ends_stand_beside_the_percentiles():
+    """Of skewed differences they lie elsewhere; against scipy, to the noise of the draws."""
+    reference, candidate = _times()
+    delta = compared(reference, candidate, measure=MEAN)
+    differences = np.array([candidate[item] - reference[item] for item in reference])
+    said = scipy_stats.bootstrap((differences,), np.mean, method="BCa", rng=np.random.default_rng(0))
+    assert (delta.bca_low, delta.bca_high) == pytest.approx(tuple(said.confidence_interval), abs=0.03)
+    assert (delta.bca_low, delta.bca_high) != (delta.bootstrap_low, delta.bootstrap_high)

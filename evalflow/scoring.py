@@ -12,8 +12,9 @@ Bos = Literal["auto", "none", "first", "each"]
 class Scoring:
     """Teacher forcing: the model sees the text as it is, and every token is scored given those before it.
 
-    Windows of `window` tokens advance by `stride` (by themselves where it is null); each scores what no window before
-    it did, so that a token has at least `window - stride` tokens of context, but for the first of the text. `bos` says
+    Windows of `window` tokens advance by `stride`; each scores what no window before it did, so that a token has at
+    least `window - stride` tokens of context, but for the first of the text, which is scored after a beginning-of-text
+    token alone. Where `stride` is null they overlap no more than it takes to score every token once. `bos` says
     where the model's beginning-of-text token stands: before `each` window, before the `first`, nowhere, or (`auto`)
     before each where the model's tokeniser puts one and nowhere else.
 
@@ -39,6 +40,9 @@ class Scoring:
             raise ValueError(f"window is {self.window}; give at least 2 tokens: one to see, one to score")
         if self.stride is not None and not 1 <= self.stride <= self.window:
             raise ValueError(f"stride is {self.stride}; give 1 to the window's {self.window} tokens")
+        if self.stride == self.window and self.bos in ("none", "first"):
+            said = f"stride is {self.stride}, the whole window: nothing would stand before the first token of each"
+            raise ValueError(f"{said}; give at most {self.window - 1}, or bos=each")
         for name in ("chunk", "batch", "free_from"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} is {getattr(self, name)}; give at least 1")

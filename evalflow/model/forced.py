@@ -52,6 +52,11 @@ class Walked:
             return self.scoring.bos
         return "each" if self.model.scorer_facts()["adds_bos"] else "none"
 
+    @property
+    def stride(self) -> int:
+        """Tokens between the beginnings of windows."""
+        return self.scoring.stride or self.scoring.window - (self.bos != "each")
+
     async def rows(self, windows: Sequence[Window]) -> list[Rows]:
         """The logits of windows, `batch` of them at once, in reverse order where the scoring says so."""
         given = list(reversed(windows)) if self.scoring.backwards else list(windows)
@@ -230,7 +235,7 @@ def _windows(side: Walked, encoded: Encoded, item_id: str) -> list[Window]:
     if n < (1 if bos != "none" else 2):
         raise ModelError(f"the text has {n} tokens: none can be scored; leave it out", "nothing_to_score")
     windows = []
-    for part in strided_plan(n, scoring.window, scoring.stride or scoring.window, bos):
+    for part in strided_plan(n, scoring.window, side.stride, bos):
         seen = encoded.tokens[part.start : part.stop]
         if part.bos:
             seen = np.concatenate([[side.model.scorer_facts()["bos"]], seen])
@@ -290,6 +295,8 @@ def _check_fits(side: Walked) -> None:
     facts, scoring = side.model.scorer_facts(), side.scoring
     if side.bos != "none" and facts["bos"] is None:
         raise ModelError(f"it has no beginning-of-text token to put before {side.bos}; set scoring.bos=none")
+    if side.stride == scoring.window and side.bos != "each":
+        raise ModelError("stride is the whole window, and no token stands before each; set scoring.bos or stride")
     longest = scoring.window + (side.bos != "none")
     if facts["context"] is not None and longest > facts["context"]:
         said = f"windows of {longest} tokens, and its context is {facts['context']}"

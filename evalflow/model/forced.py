@@ -19,7 +19,7 @@ from evalflow.errors import ModelError
 from evalflow.model.protocol import Model
 from evalflow.model.reduction import nll, paired
 from evalflow.model.scorer import SCORES, Encoded, Rows, Window
-from evalflow.numeric.windows import strided_plan
+from evalflow.numeric.windows import Bos, strided_plan
 from evalflow.record import Cache, Completion, Decoding, Request
 from evalflow.scoring import Scoring
 
@@ -46,7 +46,7 @@ class Walked:
         return bool(getattr(self.model, "own_tokens", True))
 
     @property
-    def bos(self) -> str:
+    def bos(self) -> Bos:
         """Where the beginning-of-text token stands: `none`, `first`, `each`."""
         if self.scoring.bos != "auto":
             return self.scoring.bos
@@ -108,12 +108,13 @@ class Forced(Model):
         Raises:
             ModelError: they do not.
         """
+        lockstep = all(side.gives_logits for side in self._sides)
         for side in self._sides:
             if not side.gives_logits:
                 await side.model.prove(decoding, cache)
-            else:
-                _check_fits(side)
-        if self.reference is None or not all(side.gives_logits for side in self._sides):
+            else:  # in lockstep both see the candidate's windows
+                _check_fits(side, (self.candidate if lockstep else side).scoring.window)
+        if self.reference is None or not lockstep:
             return
         ours, theirs = (side.model.scorer_facts() for side in self._sides)
         for name in SHARED:
@@ -170,6 +171,8 @@ class Forced(Model):
         (kept, n_tokens), *others = own
         if others:
             _check_same(kept["start"], others[0][0]["start"], "starts in the text")
+            if (kept["start"] < 0).any():  # as many of them need not be the same ones
+                raise ModelError("no arm says where its tokens begin in this text; leave it out", "other_tokens")
             kept = {**kept, "nll_ref": others[0][0]["nll"]}
         return Columns.of(kept), n_tokens
 
@@ -290,14 +293,14 @@ def _check_same(ours: NDArray[Any], theirs: NDArray[Any], what: str) -> None:
     raise ModelError(f"{where}; hold models of one tokeniser against each other", "other_tokens")
 
 
-def _check_fits(side: Walked) -> None:
-    """Refuse windows beyond the model's context, and a beginning-of-text token that it lacks."""
-    facts, scoring = side.model.scorer_facts(), side.scoring
+def _check_fits(side: Walked, window: int) -> None:
+    """Refuse windows (tokens) beyond the model's context, and a beginning-of-text token that it lacks."""
+    facts = side.model.scorer_facts()
     if side.bos != "none" and facts["bos"] is None:
         raise ModelError(f"it has no beginning-of-text token to put before {side.bos}; set scoring.bos=none")
-    if side.stride == scoring.window and side.bos != "each":
+    if side.stride == side.scoring.window and side.bos != "each":
         raise ModelError("stride is the whole window, and no token stands before each; set scoring.bos or stride")
-    longest = scoring.window + (side.bos != "none")
+    longest = window + (side.bos != "none")
     if facts["context"] is not None and longest > facts["context"]:
         said = f"windows of {longest} tokens, and its context is {facts['context']}"
         raise ModelError(f"{said}; set scoring.window to at most {facts['context'] - (side.bos != 'none')}")

@@ -30,6 +30,8 @@ def test_how_many_tokens_are_computed_at_once(settings: dict[str, Any], tokens: 
         ({"window": 1}, "window is 1; give at least 2 tokens"),
         ({"stride": 0}, "stride is 0; give 1 to the window's 512 tokens"),
         ({"window": 8, "stride": 9}, "stride is 9; give 1 to the window's 8 tokens"),
+        ({"window": 8, "stride": 8, "bos": "none"}, "stride is 8, the whole window: .*; give at most 7, or bos=each"),
+        ({"window": 8, "stride": 8, "bos": "first"}, "stride is 8, the whole window: .*; give at most 7, or bos=each"),
         ({"chunk": 0}, "chunk is 0; give at least 1"),
         ({"batch": 0}, "batch is 0; give at least 1"),
         ({"free_from": 0}, "free_from is 0; give at least 1"),

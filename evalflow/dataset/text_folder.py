@@ -23,7 +23,7 @@ _PARAGRAPH = re.compile(r"(?:^[^\n]*\S[^\n]*(?:\n|\Z))+", re.MULTILINE)
 class TextFolder:
     """The UTF-8 files of a folder (a path, or `package:NAME`) whose names match `glob`, by their relative path.
 
-    `recursive` takes those of its sub-folders too; links to folders are not followed, and what is hidden (a name that
+    `recursive` takes those of its sub-folders too, or of those that `folders` names; links to folders are not followed, and what is hidden (a name that
     begins with a dot) is left alone. An item is a file, its id the relative path; or, with `split: paragraph`, the
     lines between blank ones, its id `path#1`, `path#2`, and so on. Its prompt is the text exactly, without a byte
     order mark at the file's start and without the line end that a paragraph ends in. Its cluster is the file, its kind
@@ -36,6 +36,7 @@ class TextFolder:
     recursive: bool = False
     split: Literal["file", "paragraph"] = "file"
     empty: Literal["refuse", "skip"] = "refuse"
+    folders: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         for key, known in (("split", ("file", "paragraph")), ("empty", ("refuse", "skip"))):
@@ -43,6 +44,8 @@ class TextFolder:
                 raise ValueError(f"{key} is {getattr(self, key)!r}; choose from {', '.join(known)}")
         if not self.glob or "/" in self.glob:
             raise ValueError(f"glob is {self.glob!r}; give a pattern of file names, such as *.txt, and recursive")
+        if self.folders is not None and not self.recursive:
+            raise ValueError("folders are named, and recursive is false; set it to true")
         resolved(self.path)
 
     def items(self) -> tuple[Item, ...]:
@@ -64,8 +67,13 @@ class TextFolder:
             raise DataError(f"{fault.filename}: cannot be read ({fault.strerror}); give a readable folder") from None
 
         found = []
+        absent = [name for name in self.folders or () if not (folder / name).is_dir()]
+        if absent:
+            raise DataError(f"{self.path}: it has no folder {absent[0]}; change folders")
         for at, folders, names in os.walk(folder, onerror=refuse):
             folders[:] = [one for one in folders if self.recursive and not one.startswith(".")]
+            if self.folders is not None and Path(at) == folder:
+                folders[:], names = [one for one in folders if one in self.folders], []
             inside = Path(at).relative_to(folder)
             matching = (name for name in names if not name.startswith(".") and fnmatchcase(name, self.glob))
             found += [(inside / name).as_posix() for name in matching]

@@ -6,8 +6,9 @@ finite row, and no gate reads a figure that lost one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -179,7 +180,7 @@ class LogitError(ParityMetric):
 
     def value(self, stack: Stack) -> float:
         """The largest of all."""
-        return float(stack[:, 4].max())
+        return abs(float(stack[:, 4].max()))
 
     def interval(self, stack: Stack, clusters: Clusters, level: float) -> Interval | None:
         """None: a maximum has none."""
@@ -204,6 +205,16 @@ class FreeRun(DocumentMetric):
         columns = unit.row.columns
         shared = None if columns is None else columns.facts.get("free_run_shared")
         return None if shared is None else np.array([shared])
+
+    def interval(self, stack: Stack, clusters: Clusters, level: float) -> Interval | None:
+        """As of any mean, within what a share can be."""
+        found = super().interval(stack, clusters, level)
+        return None if found is None else replace(found, low=max(0.0, found.low), high=min(1.0, found.high))
+
+    def detail(self, unit: Answer) -> Mapping[str, Any]:
+        """The token of the text, counted on into what was written, at which the two part; None where they do not."""
+        columns = unit.row.columns
+        return {} if columns is None else {"parted_at": columns.facts.get("free_run_parted")}
 
 
 def disagrees(unit: Answer) -> np.ndarray[tuple[int], np.dtype[np.bool_]] | None:

@@ -131,3 +131,17 @@ def test_settings_that_cannot_be_meant_are_refused(settings: dict[str, Any], sai
     """On building, before anything is read."""
     with pytest.raises(ValueError, match=said):
         TextFolder(**{"path": "absent", **settings})
+
+
+def test_named_folders_alone_are_taken(tmp_path):
+    """Of three sub-folders the two that are named, and no file beside them; one that is not there is refused."""
+    for name in ("a", "b", "c"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "one.txt").write_text(name, encoding="utf-8")
+    (tmp_path / "beside.txt").write_text("beside", encoding="utf-8")
+    taken = TextFolder(str(tmp_path), recursive=True, folders=("c", "a")).items()
+    assert [item.id for item in taken] == ["a/one.txt", "c/one.txt"]
+    with pytest.raises(DataError, match="it has no folder z; change folders"):
+        TextFolder(str(tmp_path), recursive=True, folders=("z",)).items()
+    with pytest.raises(ValueError, match="recursive is false"):
+        TextFolder(str(tmp_path), folders=("a",))

@@ -133,15 +133,10 @@ def test_settings_that_cannot_be_meant_are_refused(settings: dict[str, Any], sai
         TextFolder(**{"path": "absent", **settings})
 
 
-def test_named_folders_alone_are_taken(tmp_path):
+def test_named_folders_alone_are_taken(tmp_path: Path) -> None:
     """Of three sub-folders the two that are named, and no file beside them; one that is not there is refused."""
-    for name in ("a", "b", "c"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "one.txt").write_text(name, encoding="utf-8")
-    (tmp_path / "beside.txt").write_text("beside", encoding="utf-8")
-    taken = TextFolder(str(tmp_path), recursive=True, folders=("c", "a")).items()
-    assert [item.id for item in taken] == ["a/one.txt", "c/one.txt"]
-    with pytest.raises(DataError, match="it has no folder z; change folders"):
-        TextFolder(str(tmp_path), recursive=True, folders=("z",)).items()
+    files = {"a/one.txt": "a", "b/one.txt": "b", "c/one.txt": "c", "beside.txt": "beside"}
+    assert ids(written(tmp_path, files, recursive=True, folders=("c", "a"))) == ["a/one.txt", "c/one.txt"]
+    assert "it has no folder z; change folders" in refusal(TextFolder(str(tmp_path), recursive=True, folders=("z",)))
     with pytest.raises(ValueError, match="recursive is false"):
         TextFolder(str(tmp_path), folders=("a",))

@@ -101,7 +101,7 @@ def nll_from_sums(sums: ArmSums) -> RowNLL:
         log_total = np.log(sums.total)
         nll = _no_less_than_0(log_total + (sums.shift - sums.at_target), log_total)
         lse, margin = sums.shift + log_total, sums.peak - sums.second
-    return RowNLL(*(_kept(column, ok) for column in (nll, lse, sums.argmax, margin)), ok)
+    return RowNLL(_kept(nll, ok), _kept(lse, ok), _kept(sums.argmax, ok), _kept(margin, ok), ok)
 
 
 def paired_rows(
@@ -140,8 +140,18 @@ def paired_from_sums(sums: PairSums) -> PairedRows:
         dp = np.exp(-nll_cand) - np.exp(-nll_ref)
     # numpy's and the hardware's own tests of what came out: a NaN anywhere in a row is in its sums, hence in KL
     ok = np.isfinite(ref.peak) & np.isfinite(cand.peak) & ~np.isnan(kl)
-    columns = (nll_ref, nll_cand, kl, gap, margin, dp, ref.argmax, cand.argmax, sums.max_abs)
-    return PairedRows(*(_kept(column, ok) for column in columns), ok)
+    return PairedRows(
+        nll_ref=_kept(nll_ref, ok),
+        nll_cand=_kept(nll_cand, ok),
+        kl=_kept(kl, ok),
+        gap=_kept(gap, ok),
+        margin=_kept(margin, ok),
+        dp=_kept(dp, ok),
+        argmax_ref=_kept(ref.argmax, ok),
+        argmax_cand=_kept(cand.argmax, ok),
+        max_abs=_kept(sums.max_abs, ok),
+        ok=ok,
+    )
 
 
 class _Reducer(Protocol):

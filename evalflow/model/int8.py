@@ -31,6 +31,6 @@ class Int8Matrix:
 
 
 def _scale(matrix: Tensor, over: int) -> Tensor:
-    """What one step is worth, so that the largest entry over a dimension is 127 steps."""
-    largest = matrix.abs().amax(over)
-    return torch.where(largest > 0, largest / LARGEST, torch.ones_like(largest))
+    """What one step is worth, so that the largest entry over a dimension is 127 steps; NaN where one of them is."""
+    step = matrix.abs().amax(over) / LARGEST
+    return torch.where(step == 0, torch.ones_like(step), step)

@@ -32,6 +32,9 @@ bench: $(STAMP)
 	$(BIN)/python tests/bench/bench_tiny_gpt.py
 	$(BIN)/python tests/bench/bench_journal.py
 	$(BIN)/python tests/bench/bench_seat.py
+	$(BIN)/python tests/bench/bench_logits.py
+	$(BIN)/python tests/bench/bench_statistics.py
+	$(BIN)/python tests/bench/bench_agreement.py
 
 release-check: check
 	$(BIN)/python -m pytest -m "not gpu"

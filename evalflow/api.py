@@ -65,12 +65,16 @@ class Run:
     def to_csv(self, folder: Path | str) -> list[Path]:
         """Write the four tables as CSV into a folder, replacing those of the same names; their paths.
 
+        Where the run scored texts, `positions.csv` too.
+
         Raises:
             OutputError: it cannot be written.
         """
+        from evalflow.report.positions import write_positions
         from evalflow.report.tables import write_csv
 
-        return write_csv(Path(folder), self.report, self.answers, self.items)
+        tables = write_csv(Path(folder), self.report, self.answers, self.items)
+        return [*tables, *write_positions(Path(folder), self.answers)]
 
     def __repr__(self) -> str:
         """Where the run is kept, its verdict and its gates, on one line."""

@@ -9,8 +9,12 @@ from evalflow.command.options import CommandParser, Options
 
 
 def export(words: Sequence[str], options: Options) -> int:
-    """Write rows, figures, comparisons and gates of a stored, scored run, and print the files' paths."""
+    """Write rows, figures, comparisons and gates of a stored, scored run, and print the files' paths.
+
+    Where it scored texts, their positions too.
+    """
     from evalflow.errors import ExitCode
+    from evalflow.report.positions import write_positions
     from evalflow.report.stored_report import load_report, scored_rows
     from evalflow.report.tables import write_csv
     from evalflow.report.terminal import say
@@ -25,7 +29,8 @@ def export(words: Sequence[str], options: Options) -> int:
     asked = parser.read(words)
     folder = find_run(asked.run, asked.outputs)
     run = load_run(folder)
-    written = write_csv(asked.to or folder, load_report(folder), scored_rows(run), run.items)
+    to = asked.to or folder
+    written = [*write_csv(to, load_report(folder), scored_rows(run), run.items), *write_positions(to, run.rows)]
     if not options.quiet:
         say(lambda: print(*written, sep="\n"))
     return int(ExitCode.PASS)

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from functools import partial, reduce
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,10 +24,7 @@ from evalflow.numeric.perplexity import exp_mean
 from evalflow.numeric.proportion import wilson
 from evalflow.numeric.ratio import ratio_interval, share_interval
 from evalflow.numeric.undefined import Undefined, finite
-
-T = TypeVar("T")
-Value = float | Undefined
-"""A figure, or why there is none; +inf where the figure is infinite, as of a KL that is."""
+from evalflow.numeric.value import Value, told
 
 _ROUNDING = 1e-12  # of an NLL, or of 1 nat where that is more
 _NONE, _NO_PAIRS = Moments(), CrossMoments()
@@ -219,7 +216,7 @@ def _summary(totals: ParityTotals, level: float) -> ParitySummary:
     whole = totals.whole()
     n, n_disagree = whole.n, whole.n_disagree
     dnll = partial(_differences, whole)
-    dnll_interval = _told(lambda: _dnll_interval(totals, whole, level))
+    dnll_interval = told(lambda: _dnll_interval(totals, whole, level))
     return ParitySummary(
         n=n,
         n_nonfinite=whole.n_nonfinite,
@@ -227,44 +224,36 @@ def _summary(totals: ParityTotals, level: float) -> ParitySummary:
         n_infinite_nll=whole.n_infinite_nll,
         n_documents=len(totals.documents),
         n_disagree=n_disagree,
-        disagree_rate=_told(lambda: _share(n_disagree, n)),
-        disagree_interval=_told(lambda: wilson(n_disagree, n, level)),
-        disagree_clustered=_told(lambda: _disagree_clustered(totals, level)),
-        same_top=_told(lambda: _share(n - n_disagree, n)),
-        nll_ref_mean=_told(whole.nll_ref.average),
-        nll_cand_mean=_told(whole.nll_cand.average),
-        ppl_ref=_told(lambda: exp_mean(whole.nll_ref.average())),
-        ppl_cand=_told(lambda: exp_mean(whole.nll_cand.average())),
-        ppl_ratio=_told(lambda: exp_mean(dnll().average())),
-        ppl_ratio_interval=_told(lambda: _exponential(dnll_interval)),
-        dnll_mean=_told(lambda: dnll().average()),
-        dnll_sd=_told(lambda: dnll().sd()),
-        dnll_se=_told(lambda: dnll().sd() / math.sqrt(n)),
-        t=_told(lambda: _t(dnll())),
-        dnll_se_clustered=_told(lambda: _cr1(totals, dnll())),
+        disagree_rate=told(lambda: _share(n_disagree, n)),
+        disagree_interval=told(lambda: wilson(n_disagree, n, level)),
+        disagree_clustered=told(lambda: _disagree_clustered(totals, level)),
+        same_top=told(lambda: _share(n - n_disagree, n)),
+        nll_ref_mean=told(whole.nll_ref.average),
+        nll_cand_mean=told(whole.nll_cand.average),
+        ppl_ref=told(lambda: exp_mean(whole.nll_ref.average())),
+        ppl_cand=told(lambda: exp_mean(whole.nll_cand.average())),
+        ppl_ratio=told(lambda: exp_mean(dnll().average())),
+        ppl_ratio_interval=told(lambda: _exponential(dnll_interval)),
+        dnll_mean=told(lambda: dnll().average()),
+        dnll_sd=told(lambda: dnll().sd()),
+        dnll_se=told(lambda: dnll().sd() / math.sqrt(n)),
+        t=told(lambda: _t(dnll())),
+        dnll_se_clustered=told(lambda: _cr1(totals, dnll())),
         dnll_interval=dnll_interval,
-        correlation=_told(lambda: _comparable(whole).nll.correlation()),
-        dp_mean=_told(whole.dp.average),
-        dp_rms=_told(whole.dp.root_mean_square),
-        kl_mean=_told(whole.kl.average),
-        kl_interval=_told(lambda: _interval([d.kl for d in totals.ordered()], whole.kl, level)),
-        gap_mean=_told(whole.gap.average),
-        gap_mean_disagree=_told(lambda: _at_disagreement(whole, whole.gap_disagree).average()),
-        margin_disagree_mean=_told(lambda: _at_disagreement(whole, whole.margin_disagree).average()),
-        margin_disagree_max=_told(lambda: _largest(_at_disagreement(whole, whole.margin_disagree))),
+        correlation=told(lambda: _comparable(whole).nll.correlation()),
+        dp_mean=told(whole.dp.average),
+        dp_rms=told(whole.dp.root_mean_square),
+        kl_mean=told(whole.kl.average),
+        kl_interval=told(lambda: _interval([d.kl for d in totals.ordered()], whole.kl, level)),
+        gap_mean=told(whole.gap.average),
+        gap_mean_disagree=told(lambda: _at_disagreement(whole, whole.gap_disagree).average()),
+        margin_disagree_mean=told(lambda: _at_disagreement(whole, whole.margin_disagree).average()),
+        margin_disagree_max=told(lambda: _largest(_at_disagreement(whole, whole.margin_disagree))),
         kl_percentiles=_percentiles(totals.kl),
         dnll_abs_percentiles=_percentiles(totals.dnll_abs, whole.n_infinite_nll),
         worst=tuple(totals.worst),
         nonfinite=tuple(totals.nonfinite),
     )
-
-
-def _told(figure: Callable[[], T]) -> T | Undefined:
-    """The figure, or why there is none."""
-    try:
-        return figure()
-    except Undefined as undefined:
-        return Undefined(undefined.reason)  # without the traceback, which would hold on to everything
 
 
 def _comparable(whole: DocumentTotals) -> DocumentTotals:
@@ -354,8 +343,8 @@ def _percentiles(spread: Distribution, n_without: int = 0) -> dict[str, Value]:
     """All of them, unless some rows have no number to rank."""
     if n_without:
         return dict.fromkeys([*_SHARES, "max"], Undefined("infinite nll"))
-    figures = {name: partial(spread.quantile, share) for name, share in _SHARES.items()}
-    return {name: _told(figure) for name, figure in {**figures, "max": spread.largest}.items()}
+    found: dict[str, Value] = {name: told(partial(spread.quantile, share)) for name, share in _SHARES.items()}
+    return {**found, "max": told(spread.largest)}
 
 
 def _named(

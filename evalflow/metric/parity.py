@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any, ClassVar
 
 import numpy as np
 
-from evalflow.metric.document import DocumentMetric, Values, column
+from evalflow.metric.document import Deviation, DocumentMetric, NaiveT, RootMeanSquare, Values, column
 from evalflow.metric.perplexity import exponential
-from evalflow.metric.protocol import Answer, Clusters, Stack
+from evalflow.metric.protocol import Answer, Clusters, Reading, Stack
 from evalflow.numeric.interval import Interval
+from evalflow.numeric.mergeable import CrossMoments, Moments
 from evalflow.numeric.ratio import share_interval
 
 
@@ -46,6 +48,10 @@ class NllDifference(ParityMetric):
         values = self.values(unit)
         return None if values is None else np.abs(values)
 
+    def readings(self) -> Mapping[str, Reading]:
+        """The mean, the spread over positions, and the t that other tools print."""
+        return {"": self, "sd": Deviation(), "naive_t": NaiveT()}
+
 
 @dataclass(frozen=True)
 class PerplexityRatio(NllDifference):
@@ -54,6 +60,10 @@ class PerplexityRatio(NllDifference):
     figure: ClassVar[str | None] = "parity/ppl_ratio"
     measured_in: ClassVar[str] = ""
 
+    def readings(self) -> Mapping[str, Reading]:
+        """The ratio alone."""
+        return {"": self}
+
     def value(self, stack: Stack) -> float:
         """The exponential of the mean."""
         return float(np.exp(super().value(stack)))
@@ -61,6 +71,60 @@ class PerplexityRatio(NllDifference):
     def interval(self, stack: Stack, clusters: Clusters, level: float) -> Interval | None:
         """The ends of the mean's interval, as ratios."""
         return exponential(super().interval(stack, clusters, level))
+
+
+@dataclass(frozen=True)
+class ProbabilityDifference(ParityMetric):
+    """The candidate's probability of the text's own token less the reference's: the mean, and the root mean square."""
+
+    figure: ClassVar[str | None] = "parity/dp"
+    measured_in: ClassVar[str] = ""
+
+    def values(self, unit: Answer) -> Values | None:
+        """Candidate minus reference."""
+        return column(unit, "dp")
+
+    def readings(self) -> Mapping[str, Reading]:
+        """The mean and the root mean square."""
+        return {"": self, "rms": RootMeanSquare()}
+
+
+@dataclass(frozen=True)
+class NllCorrelation(ParityMetric):
+    """Pearson's correlation of the two arms' NLL over positions."""
+
+    figure: ClassVar[str | None] = "parity/nll_correlation"
+    measured_in: ClassVar[str] = ""
+
+    def values(self, unit: Answer) -> Values | None:
+        """The candidate's NLL where both are finite."""
+        reference, candidate = column(unit, "nll_ref"), column(unit, "nll")
+        return None if reference is None or candidate is None else candidate + 0 * reference
+
+    def stats(self, unit: Answer) -> tuple[float, ...] | None:
+        """As every `DocumentMetric`, then the reference's sum, ends and squared deviations, and the cross product."""
+        values, reference = self.values(unit), column(unit, "nll_ref")
+        own = super().stats(unit)
+        if own is None or values is None or reference is None:
+            return None
+        known = np.isfinite(values)
+        if not known.any():
+            return (*own, 0.0, 0.0, 0.0, 0.0, 0.0)
+        both = CrossMoments.of(values[known], reference[known])
+        return (*own, both.y.total, both.y.least, both.y.largest, both.y.m2, both.cross)
+
+    def value(self, stack: Stack) -> float:
+        """See `CrossMoments.correlation`."""
+        parts = (
+            CrossMoments(Moments(int(n), x / n, xx, x_low, x_high), Moments(int(n), y / n, yy, y_low, y_high), xy)
+            for n, _, x, x_low, x_high, xx, y, y_low, y_high, yy, xy in stack.tolist()
+            if n
+        )
+        return reduce(CrossMoments.merge, parts, CrossMoments()).correlation()
+
+    def interval(self, stack: Stack, clusters: Clusters, level: float) -> Interval | None:
+        """None."""
+        return None
 
 
 @dataclass(frozen=True)

@@ -77,16 +77,16 @@ class BitsPerByte(DocumentMetric):
 
     def value(self, stack: Stack) -> float:
         """Bits over bytes."""
-        return ratio(stack[:, 2], stack[:, 5]) / math.log(2)
+        return ratio(stack[:, 2], stack[:, -1]) / math.log(2)
 
     def interval(self, stack: Stack, clusters: Clusters, level: float) -> Interval | None:
         """See `ratio_interval`."""
-        found = ratio_interval(stack[:, 2], stack[:, 5], clusters, level)
+        found = ratio_interval(stack[:, 2], stack[:, -1], clusters, level)
         return Interval(found.low / math.log(2), found.high / math.log(2), level, found.method)
 
     def point(self, stats: tuple[float, ...]) -> float:
         """The text's own bits per byte."""
-        return stats[2] / math.log(2) / stats[5] if stats[5] else 0.0
+        return stats[2] / math.log(2) / stats[-1] if stats[-1] else 0.0
 
     def badness(self, unit: Answer) -> Values | None:
         """The least expected tokens."""

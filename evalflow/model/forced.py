@@ -262,18 +262,18 @@ def _reduced(window: Window, rows: Sequence[Rows]) -> Kept:
     """What is kept of a window's logits: the candidate's alone, or held against the reference's."""
     if len(rows) == 1:
         own = nll(rows[0], window.targets)
-        return {"nll": own.nll, "argmax": _whole(own.argmax), "margin": own.margin.astype(np.float32)}
+        return {"nll": own.nll, "argmax": _whole(own.argmax), "margin": own.margin}
     both = paired(rows[1], rows[0], window.targets)
     return {
         "nll": both.nll_cand,
         "argmax": _whole(both.argmax_cand),
         "nll_ref": both.nll_ref,
         "argmax_ref": _whole(both.argmax_ref),
-        "margin_ref": both.margin.astype(np.float32),
+        "margin_ref": both.margin,
         "kl": both.kl,
         "gap": both.gap,
         "dp": both.dp,
-        "max_abs": both.max_abs.astype(np.float64),
+        "max_abs": both.max_abs,
     }
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from evalflow.metric.protocol import Answer
+import numpy as np
+
+from evalflow.columns import Columns
+from evalflow.metric.protocol import Answer, Metric, Stack
 from evalflow.record import Item, Row
 
 
@@ -26,3 +30,31 @@ def row(draft: str | None = "answer", **changes: Any) -> Row:
 def answer(draft: str | None = "answer", target: str | None = "answer", **changes: Any) -> Answer:
     """An answer beside its item's target."""
     return Answer(Item("i", "p", target), row(draft, **changes))
+
+
+TYPES = {"argmax": "i4", "argmax_ref": "i4", "token": "i4", "margin": "f4", "margin_ref": "f4"}
+"""Of the columns that are not float64."""
+
+
+def columns(
+    starts: Sequence[int] | None = None, facts: Mapping[str, float | None] | None = None, **given: Any
+) -> Columns:
+    """Columns of positions 1, 2, ... of a text, each of which begins where `starts` says, else at its own number."""
+    n = len(next(iter(given.values())))
+    place = np.arange(1, n + 1, dtype=np.int32)
+    begins = place if starts is None else np.array(starts, dtype=np.int32)
+    arrays = {name: np.array(values, dtype=TYPES.get(name, "f8")) for name, values in given.items()}
+    return Columns.of({"position": place, "start": begins, "context": place, **arrays}, facts)
+
+
+def text(prompt: str = "a text of some length", scored_from: int | None = None, **given: Any) -> Answer:
+    """A text that was scored, with columns as lists (see `columns`), of which what counts begins at `scored_from`."""
+    fields = {} if scored_from is None else {"scored_from": scored_from}
+    return Answer(Item("i", prompt, fields=fields), row("", columns=columns(**given)))
+
+
+def stacked(metric: Metric, *texts: Answer) -> Stack:
+    """The statistics of texts, each of which has some."""
+    stats = [metric.stats(one) for one in texts]
+    assert None not in stats
+    return np.array(stats, dtype=np.float64)

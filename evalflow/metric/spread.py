@@ -50,7 +50,7 @@ class PositionPercentile:
         if n_clusters < least_n_interval(0.5, level):
             return None
         order = np.argsort(stack[:, 0], kind="stable")
-        ordered, times, codes = stack[order, 0], stack[order, 1], codes[order]
+        ordered, times, codes = stack[order, 0], stack[order, 1].astype(np.int64), codes[order]
 
         def drawn(chosen: np.ndarray[tuple[int], np.dtype[np.int64]]) -> float:
             weights = np.bincount(chosen, minlength=n_clusters)[codes] * times

@@ -201,10 +201,10 @@ def errors_of(arm: ArmScores, most: int = 5, width: int = 200) -> list[dict[str,
 
 
 def _of_rows(scores: Scores, name: str, kind: str) -> dict[str, Any]:
-    """The arm's figures over one kind; those that are not of rows have no kind."""
+    """The arm's figures over one kind; what is not of rows has none, and percentiles of positions are told whole."""
     plan = scores.plan
-    found = scores.figures(name, {"kind": kind})
-    return _plain({f: figure for f, figure in found.items() if plan.metrics[plan.owner(f)[0]].grain != "probe"})
+    wanted = [key for key, metric in plan.metrics.items() if metric.grain not in ("probe", "position")]
+    return _plain(scores.figures(name, {"kind": kind}, keys=wanted))
 
 
 def _plain(figures: Mapping[str, Figure]) -> dict[str, Any]:

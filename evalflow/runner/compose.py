@@ -21,11 +21,11 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from evalflow.dataset.shipped import resolved
 from evalflow.runner.build import MISSING, Faults, nearest
 from evalflow.runner.config_tree import ConfigTree
 from evalflow.runner.experiments import shipped_folder
 from evalflow.runner.overrides import forced, is_hydra, is_swept, parse, text_of
+from evalflow.shipped import resolved
 
 _OF_A_MODEL = re.compile(r"(arms\.[^.]+\.)?model\.")
 _ONE_AT_A_TIME = threading.Lock()

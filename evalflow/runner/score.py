@@ -63,11 +63,18 @@ class Scores:
         ]
 
     def figures(
-        self, arm: str, where: Mapping[str, object] | None = None, seeds: Sequence[int] | None = None
+        self,
+        arm: str,
+        where: Mapping[str, object] | None = None,
+        seeds: Sequence[int] | None = None,
+        keys: Sequence[str] | None = None,
     ) -> dict[str, Figure]:
-        """Every figure of an arm, over the rows that match `where`, under some of its seeds or all."""
+        """Every figure of an arm, over the rows that match `where`, under some of its seeds or all.
+
+        `keys` names the metrics that are wanted; all where it is None.
+        """
         found: dict[str, Figure] = {}
-        for key in self.plan.metrics:
+        for key in self.plan.metrics if keys is None else keys:
             found |= self._of_metric(arm, key, where or {}, seeds or self.arms[arm].planned.arm.seeds)
         return found
 

@@ -27,6 +27,9 @@ class StoredColumns(Mapping[str, str]):
         """
         return _packed(self.path, self.offset)[name]
 
+    def __contains__(self, name: object) -> bool:
+        return name in self.names  # without reading the file
+
     def __iter__(self) -> Iterator[str]:
         return iter(self.names)
 

@@ -8,12 +8,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from evalflow.dataset.shipped import resolved
 from evalflow.errors import DataError
 from evalflow.grounding.abstain import AUTHORED, check_template
 from evalflow.grounding.article import Article, parse_article
 from evalflow.grounding.prompt import INSTRUCTIONS, build_prompt, fits
 from evalflow.record import Item
+from evalflow.shipped import resolved
 from evalflow.strict_json import parse_json
 
 KINDS = ("on-page", "off-page")

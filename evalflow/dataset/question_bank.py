@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evalflow.dataset.shipped import resolved
 from evalflow.dataset.template import fill, places
 from evalflow.errors import DataError
 from evalflow.record import Item
+from evalflow.shipped import resolved
 from evalflow.strict_json import fits, parse_json
 
 QUESTION: Mapping[str, Any] = {"id": str, "question": str, "answer": str}

@@ -10,10 +10,10 @@ from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
-from evalflow.dataset.shipped import resolved
 from evalflow.dataset.text_file import read_text
 from evalflow.errors import DataError
 from evalflow.record import Item
+from evalflow.shipped import resolved
 
 _PARAGRAPH = re.compile(r"(?:^[^\n]*\S[^\n]*(?:\n|\Z))+", re.MULTILINE)
 """Lines one after another that are not blank."""

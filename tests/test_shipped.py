@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import evalflow
-from evalflow.dataset.shipped import resolved
+from evalflow.shipped import resolved
 
 
 def test_a_shipped_file_lies_in_the_package():

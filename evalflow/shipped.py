@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 PREFIX = "package:"
-_FOLDER = Path(__file__).with_name("data")
+_FOLDER = Path(__file__).parent / "dataset" / "data"
 
 
 def resolved(path: str) -> Path:

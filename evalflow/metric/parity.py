@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from evalflow.metric.document import Deviation, DocumentMetric, NaiveT, RootMeanSquare, Values, column
-from evalflow.metric.perplexity import exponential
+from evalflow.metric.perplexity import exp, exponential
 from evalflow.metric.protocol import Answer, Clusters, Reading, Stack
 from evalflow.numeric.interval import Interval
 from evalflow.numeric.mergeable import CrossMoments, Moments
@@ -40,8 +40,7 @@ class NllDifference(ParityMetric):
 
     def values(self, unit: Answer) -> Values | None:
         """Candidate minus reference."""
-        reference, candidate = column(unit, "nll_ref"), column(unit, "nll")
-        return None if reference is None or candidate is None else candidate - reference
+        return nll_difference(unit)
 
     def badness(self, unit: Answer) -> Values | None:
         """Where the candidate is furthest from the reference on the text's own token."""
@@ -65,8 +64,12 @@ class PerplexityRatio(NllDifference):
         return {"": self}
 
     def value(self, stack: Stack) -> float:
-        """The exponential of the mean."""
-        return float(np.exp(super().value(stack)))
+        """The exponential of the mean.
+
+        Raises:
+            Undefined: it is beyond a float.
+        """
+        return exp(super().value(stack))
 
     def interval(self, stack: Stack, clusters: Clusters, level: float) -> Interval | None:
         """The ends of the mean's interval, as ratios."""
@@ -99,7 +102,7 @@ class NllCorrelation(ParityMetric):
     def values(self, unit: Answer) -> Values | None:
         """The candidate's NLL where both are finite."""
         reference, candidate = column(unit, "nll_ref"), column(unit, "nll")
-        return None if reference is None or candidate is None else candidate + 0 * reference
+        return None if reference is None or candidate is None else np.where(np.isfinite(reference), candidate, np.nan)
 
     def stats(self, unit: Answer) -> tuple[float, ...] | None:
         """As every `DocumentMetric`, then the reference's sum, ends and squared deviations, and the cross product."""
@@ -279,6 +282,15 @@ class FreeRun(DocumentMetric):
         """The token of the text, counted on into what was written, at which the two part; None where they do not."""
         columns = unit.row.columns
         return {} if columns is None else {"parted_at": columns.facts.get("free_run_parted")}
+
+
+def nll_difference(unit: Answer) -> Values | None:
+    """The candidate's NLL less the reference's (P,), NaN where both are infinite; None where one of them has none."""
+    reference, candidate = column(unit, "nll_ref"), column(unit, "nll")
+    if reference is None or candidate is None:
+        return None
+    with np.errstate(invalid="ignore"):
+        return candidate - reference
 
 
 def disagrees(unit: Answer) -> np.ndarray[tuple[int], np.dtype[np.bool_]] | None:

@@ -41,7 +41,7 @@ class Perplexity(Nll):
         Raises:
             Undefined: it is beyond a float; the mean NLL is not.
         """
-        return _exp(super().value(stack))
+        return exp(super().value(stack))
 
     def interval(self, stack: Stack, clusters: Clusters, level: float) -> Interval | None:
         """The ends of the mean's interval, as perplexities."""
@@ -98,12 +98,17 @@ def exponential(interval: Interval | None) -> Interval | None:
     if interval is None:
         return None
     try:
-        return Interval(_exp(interval.low), _exp(interval.high), interval.level, interval.method)
+        return Interval(exp(interval.low), exp(interval.high), interval.level, interval.method)
     except Undefined:
         return None
 
 
-def _exp(number: float) -> float:
+def exp(number: float) -> float:
+    """The exponential of a number.
+
+    Raises:
+        Undefined: it is beyond a float.
+    """
     try:
         return math.exp(number)
     except OverflowError:

@@ -13,6 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from evalflow.metric.document import Values, column
+from evalflow.metric.parity import nll_difference
 from evalflow.metric.percentiles import check_percentiles
 from evalflow.metric.protocol import Answer, Clusters, Grain, Metric, Reading, Stack
 from evalflow.numeric.bootstrap import bootstrap_statistic
@@ -126,5 +127,5 @@ class NllDifferenceSpread(Spread):
 
     def values(self, unit: Answer) -> Values | None:
         """The absolute difference at every position."""
-        reference, candidate = column(unit, "nll_ref"), column(unit, "nll")
-        return None if reference is None or candidate is None else np.abs(candidate - reference)
+        difference = nll_difference(unit)
+        return None if difference is None else np.abs(difference)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,7 @@ def load(source: Source, dtype: torch.dtype, attention: str | None, trust: Trust
     Raises:
         ModelError: the files are damaged, incomplete, of no causal language model, or need what `trust` withholds.
     """
-    with quiet():
+    with quiet(), read_once(source):
         try:
             return _load(source, dtype, attention, trust)
         except ModelError:
@@ -106,6 +107,22 @@ def _reason(fault: Exception, trust: Trust) -> str:
         return "it needs code of its own; read that code, then set model.trust_remote_code=true to run it"
     short = said if len(said) <= 300 else f"{said[:300]}..."
     return f"it cannot be loaded ({type(fault).__name__}: {short}); fetch or save it again"
+
+
+@contextmanager
+def read_once(source: Source) -> Iterator[None]:
+    """Let a GGUF file be parsed once: transformers reads it anew for tokeniser, config and weights, and names its
+    tensors anew for every module, which takes most of the time that loading a small model takes."""
+    if source.kind != "gguf":
+        yield
+        return
+    gguf: Any = importlib.import_module("gguf")
+    reader, names = gguf.GGUFReader, gguf.get_tensor_name_map
+    gguf.GGUFReader, gguf.get_tensor_name_map = lru_cache(1)(reader), lru_cache(1)(names)
+    try:
+        yield
+    finally:
+        gguf.GGUFReader, gguf.get_tensor_name_map = reader, names
 
 
 @contextmanager

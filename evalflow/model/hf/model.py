@@ -42,7 +42,8 @@ class HF(Model):
     `dtype` int8 is float32 with every linear layer in whole numbers, quantised per output, its input per row at each
     product; CPU only. float64 leaves in float32 what a model's own code computes so, as most do their norms.
     `attention` auto leaves the choice to transformers. `tf32` lets an accelerator round float32 products;
-    `deterministic` refuses operations whose bits differ from run to run. `threads` are the CPU's.
+    `deterministic` refuses operations whose bits differ from run to run. `threads` are the CPU's. `compile` has torch
+    compile what computes whole windows, which takes from seconds to minutes for each new kind of shape.
 
     Answers use the model's chat template where `chat` says so (auto: where it has one), with a `system` message before
     the prompt; scoring never does. Requests are answered one at a time, each by its own generator: neither order nor

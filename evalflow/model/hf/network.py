@@ -34,7 +34,7 @@ class Network:
     def __init__(self, module: Any, name: str, context: int | None, max_batch: int) -> None:
         self.module, self.name, self.context = module, name, context
         self._max_batch = max_batch
-        self._forward: Callable[..., Any] = module.forward
+        self._whole: Callable[..., Any] = module.forward
         parameters = inspect.signature(module.forward).parameters
         self._cache_word = next((word for word in CACHES if word in parameters), None)
         self._keeps = "logits_to_keep" in parameters
@@ -45,8 +45,8 @@ class Network:
         self.proof: Mapping[str, bool] = {}
 
     def compile(self) -> None:
-        """Have torch compile it at its next use."""
-        self._forward = torch.compile(self._forward, dynamic=True)
+        """Have torch compile what computes whole windows; with a cache, whose shapes never settle, nothing changes."""
+        self._whole = torch.compile(self.module.forward, dynamic=True)
 
     @torch.inference_mode()
     def try_out(self) -> Tensor:
@@ -136,7 +136,7 @@ class Network:
             asked["logits_to_keep"] = n_rows
         if self._cache_word is not None and cache is not None:
             asked[self._cache_word] = cache
-        out = self._forward(**asked)
+        out = (self.module.forward if use_cache else self._whole)(**asked)
         after = next((out[word] for word in CACHES if word in out), None) if use_cache else None
         return out.logits[:, -n_rows:], after
 

@@ -74,6 +74,17 @@ def test_int8_is_near_and_is_not_float(tiny: Path) -> None:
     assert model.facts()["param_bytes"] < 0.5 * HF_BYTES
 
 
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")  # torch's own, while it compiles
+def test_a_compiled_network_computes_the_same(tiny: Path) -> None:
+    """Whole windows of several shapes by the compiled code, chunks as ever."""
+    windows = [window(TOKENS), window(TOKENS[:20], first=13)]
+    for chunk in (None, 7):
+        compiled = logits_of(HF(str(tiny), compile=True), windows, chunk)
+        for rows, expected in zip(compiled, logits_of(HF(str(tiny)), windows), strict=True):
+            np.testing.assert_allclose(rows, expected, rtol=1e-4, atol=1e-4)
+
+
 def test_greedy_takes_the_best_of_each_step(tiny: Path) -> None:
     """As a loop of plain forward passes over the growing text does."""
     written = started(HF(str(tiny)), lambda model: model.greedy(np.array(TOKENS[:10]), 8))

@@ -72,8 +72,7 @@ class Percentile:
 
     @property
     def _share(self) -> float:
-        """The percentile as a share, by its decimals: 99.9 / 100 in floats is above 0.999 and would ask for 1,001."""
-        return float(Fraction(str(self.percent)) / 100)
+        return share_of(self.percent)
 
 
 class Percentiles(Metric):
@@ -85,6 +84,11 @@ class Percentiles(Metric):
     def readings(self) -> Mapping[str, Reading]:
         """One figure per percentile: `p50`, `p95`."""
         return {f"p{percent:g}": Percentile(percent) for percent in self.percentiles}
+
+
+def share_of(percent: float) -> float:
+    """A percentile as a share, by its decimals: 99.9 / 100 in floats is above 0.999 and would ask for 1,001 values."""
+    return float(Fraction(str(percent)) / 100)
 
 
 def check_percentiles(percentiles: tuple[float, ...]) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from evalflow.metric.document import Values, column
 from evalflow.metric.parity import nll_difference
-from evalflow.metric.percentiles import check_percentiles
+from evalflow.metric.percentiles import check_percentiles, share_of
 from evalflow.metric.protocol import Answer, Clusters, Grain, Metric, Reading, Stack
 from evalflow.numeric.bootstrap import bootstrap_statistic
 from evalflow.numeric.cluster import cluster_codes
@@ -38,11 +38,11 @@ class PositionPercentile:
         Raises:
             Undefined: too few positions for one so far out.
         """
-        n, needed = int(stack[:, 1].sum()), least_n(self.percent / 100)
+        n, needed = int(stack[:, 1].sum()), least_n(share_of(self.percent))
         if n < needed:
             raise Undefined(f"p{self.percent:g} needs n >= {needed}, has {n}")
         order = np.argsort(stack[:, 0], kind="stable")
-        return weighted_type7(stack[order, 0], stack[order, 1], self.percent / 100)
+        return weighted_type7(stack[order, 0], stack[order, 1], share_of(self.percent))
 
     def interval(self, stack: Stack, clusters: Clusters, level: float) -> Interval | None:
         """None where there are fewer clusters than the median's interval needs values."""
@@ -55,7 +55,7 @@ class PositionPercentile:
 
         def drawn(chosen: np.ndarray[tuple[int], np.dtype[np.int64]]) -> float:
             weights = np.bincount(chosen, minlength=n_clusters)[codes] * times
-            return weighted_type7(ordered, weights, self.percent / 100)
+            return weighted_type7(ordered, weights, share_of(self.percent))
 
         found = bootstrap_statistic(n_clusters, drawn, _SEED, _RESAMPLES, level)
         return replace(found, method="cluster bootstrap")

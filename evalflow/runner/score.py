@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from evalflow.errors import MetricError
+from evalflow.errors import MetricError, StoredRunError
 from evalflow.metric.corpus import Corpus
 from evalflow.metric.document import DocumentMetric, Place, worst_places
 from evalflow.metric.protocol import Answer, Clusters, Metric, Reading, Stack
@@ -191,7 +191,7 @@ def _scored(plan: Plan, item: Item, row: Row) -> Row:
                 place = f"metrics.{key}"
                 detail[key] = _as_plain(metric.detail(answer))
                 stats[key] = stats_of(metric, answer)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, StoredRunError):  # a file that is gone is no metric's fault
         raise
     except BaseException as fault:
         raise blame(place, fault, f" on item {item.id!r}") from fault
@@ -217,10 +217,11 @@ def blamed(where: str, on: str = "") -> Iterator[None]:
 
     Raises:
         MetricError: instead of whatever was raised.
+        StoredRunError: the file that a row's columns are in cannot be read any more.
     """
     try:
         yield
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, StoredRunError):  # a file that is gone is no metric's fault
         raise
     except BaseException as fault:
         raise blame(where, fault, on) from fault

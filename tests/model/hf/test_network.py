@@ -122,3 +122,21 @@ def test_memory_is_counted(tiny: Path) -> None:
     assert started(HF(str(tiny), dtype="bfloat16"), lambda model: model.measure("memory")) == [
         {"param_bytes": HF_BYTES / 2, "layers": 2, "kv_width": 16, "bytes_per_value": 2}
     ]
+
+
+@pytest.mark.gpu
+def test_an_accelerator_keeps_its_logits(tiny: Path) -> None:
+    """They come as tensors that lie on it, near those of the CPU by every path; and it writes the same tokens."""
+    import torch
+
+    device = torch.accelerator.current_accelerator()
+    if device is None:
+        pytest.skip("no accelerator")
+    there, here = HF(str(tiny), device=device.type), HF(str(tiny))
+    for chunk in (None, 1, 7):
+        (far,) = logits_of(there, [window(TOKENS)], chunk)
+        (near,) = logits_of(here, [window(TOKENS)], chunk)
+        assert far.device.type == device.type
+        np.testing.assert_allclose(far.cpu().numpy(), near, rtol=1e-3, atol=1e-3)
+    start = np.array(TOKENS[:10])
+    assert started(there, lambda each: each.greedy(start, 5)) == started(here, lambda each: each.greedy(start, 5))

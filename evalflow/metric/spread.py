@@ -81,6 +81,7 @@ class Spread(Metric):
     higher_is_better: ClassVar[bool] = False
     lockstep: ClassVar[bool] = True
     measured_in: ClassVar[str] = "nats"
+    empty: ClassVar[str] = "no position was scored"
     percentiles: tuple[float, ...]
 
     def values(self, unit: Answer) -> Values | None:

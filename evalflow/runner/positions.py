@@ -25,6 +25,7 @@ class Positions:
     n_total: int
     n_scored: int
     n_error: int
+    n_texts: int
 
 
 def positions_of(
@@ -50,7 +51,7 @@ def positions_of(
             parts[-1] = _few(parts[-1])
     names = np.repeat(np.array(clusters, dtype=object), [len(part) for part in parts]) if parts else np.array([])
     stack = np.concatenate(parts) if parts else np.empty((0, 2))
-    return Positions(stack, names, n_total, n_scored, n_error)
+    return Positions(stack, names, n_total, n_scored, n_error, n_texts)
 
 
 def _few(part: Stack) -> Stack:

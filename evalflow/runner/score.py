@@ -99,11 +99,12 @@ class Scores:
     def item_stats(self, arm: str, key: str) -> dict[str, Stats]:
         """Item id -> the arm's statistics under a metric over rows, its seeds averaged.
 
-        An item that lacks one of its seeds is left out: what is missing is seldom missing by chance.
+        An item that lacks one of its seeds is left out, and so is a text that lacks one of its positions: what is
+        missing is seldom missing by chance.
         """
-        scored = self.arms[arm]
-        units = row_units(key, self.plan.metrics[key], scored, {}, sorted(scored.planned.arm.seeds))
-        partly = {unit.item_id for unit in units if unit.stats is None}
+        scored, metric = self.arms[arm], self.plan.metrics[key]
+        units = row_units(key, metric, scored, {}, sorted(scored.planned.arm.seeds))
+        partly = {unit.item_id for unit in units if unit.stats is None or not _whole(metric, unit.stats)}
         return {u.item_id: u.stats for u in averaged(units) if u.stats is not None and u.item_id not in partly}
 
     def worst(self, arm: str, key: str, where: Mapping[str, object]) -> tuple[str, ...]:
@@ -198,6 +199,11 @@ def _scored(plan: Plan, item: Item, row: Row) -> Row:
     return scored
 
 
+def _whole(metric: Metric, stats: Stats) -> bool:
+    """Whether a unit has all of its number: of a text, every position, and one at least."""
+    return metric.grain != "document" or 0 < stats[0] == stats[1]
+
+
 def _as_plain(told: Mapping[str, object]) -> Mapping[str, object]:
     """Details as plain values: they are kept in the run's folder."""
     if not told:
@@ -262,7 +268,7 @@ def _figures(
     if metric.grain == "document":
         shape = _counting_positions(shape, units)
     base = metric.figure or f"quality/{key}"
-    reason = _why_undefined(metric, arm, shape, where) or (beside and _why_alone(metric, arm, beside))
+    reason = _why_undefined(metric, arm, shape, where, len(units)) or (beside and _why_alone(metric, arm, beside))
     names = {f"{base}/{suffix}" if suffix else base: reading for suffix, reading in metric.readings().items()}
     if reason:
         return dict.fromkeys(names, replace(shape, reason=reason))
@@ -300,7 +306,7 @@ def _of_corpus(
     )
     base = metric.figure or f"quality/{key}"
     readings = {f"{base}/{suffix}" if suffix else base: reading for suffix, reading in metric.readings().items()}
-    reason = _why_undefined(metric, arm, shape, where)
+    reason = _why_undefined(metric, arm, shape, where, n_total)
     if reason:
         return dict.fromkeys(readings, replace(shape, reason=reason))
     clusters = np.array([unit.item.dependence for unit in units], dtype=object)[known]
@@ -320,7 +326,7 @@ def _spread(metric: Spread, arm: ArmScores, where: Mapping[str, object], seeds: 
         reason="not read yet",
         metric_version=metric.version,
     )
-    reason = _why_undefined(metric, arm, shape, where)
+    reason = _why_undefined(metric, arm, shape, where, found.n_texts)
     readings = {f"{metric.figure}/{suffix}": reading for suffix, reading in metric.readings().items()}
     if reason:
         return dict.fromkeys(readings, replace(shape, reason=reason))
@@ -332,7 +338,10 @@ def _n_sessions(units: Sequence[Unit]) -> int | None:
     return len({session for unit in units if unit.stats is not None for session in unit.sessions}) or None
 
 
-def _why_undefined(metric: Metric, arm: ArmScores, shape: Figure, where: Mapping[str, object]) -> str | None:
+def _why_undefined(
+    metric: Metric, arm: ArmScores, shape: Figure, where: Mapping[str, object], n_units: int
+) -> str | None:
+    """Why a figure over so many units (probes, rows, items, texts) has no value."""
     if arm.unavailable:
         return f"arm unavailable: {arm.unavailable}"
     if arm.trace is None and not arm.rows:
@@ -343,9 +352,9 @@ def _why_undefined(metric: Metric, arm: ArmScores, shape: Figure, where: Mapping
         return arm.untimed
     if metric.grain == "probe" and arm.unfinished:
         return "the arm did not finish"
-    if shape.n_total == 0 and metric.grain == "probe":
+    if n_units == 0 and metric.grain == "probe":
         return f"no measurement {metric.probe} was taken, or the model has none"
-    if shape.n_total == 0 and metric.grain not in ("document", "position"):
+    if n_units == 0:
         return f"empty: no row is {', '.join(f'{key} {wanted}' for key, wanted in where.items())}"
     if metric.one_session and (shape.n_sessions or 1) > 1:
         return f"taken in {shape.n_sessions} sessions, whose clocks and pauses do not add up"

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
+from evalflow.columns import Columns
 from evalflow.comparison import Measure, Paired, conclude, pair
 from evalflow.errors import ExitCode, worst
 from evalflow.gate import Gate, Judged
@@ -74,13 +77,29 @@ def _compare(scores: Scores) -> dict[str, dict[str, Delta]]:
 
 
 def _of_other_tokens(metric: Metric, arms: Sequence[ArmScores]) -> str | None:
-    """Why a figure per token does not compare two arms: they do not read texts as the same tokens."""
+    """Why a figure per token does not compare two arms: they do not read texts as the same tokens, as far as is known.
+
+    Where an arm does not name its tokeniser, as a seat does not, the tokens of the rows decide.
+    """
     if not metric.per_token:
         return None
+    todo = "so figures per token do not compare; compare bits_per_byte"
     told = [arm.trace.facts.get("scorer", {}).get("tokenizer") if arm.trace else None for arm in arms]
-    if None not in told and told[0] != told[1]:
-        return "the arms' tokenisers differ, so figures per token do not compare; compare bits_per_byte"
-    return None
+    if None not in told:
+        return None if told[0] == told[1] else f"the arms' tokenisers differ, {todo}"
+    first, second = (arm.rows for arm in arms)
+    alike = all(_same_tokens(row.columns, second[key].columns) for key, row in first.items() if key in second)
+    return None if alike else f"the arms are not known to read texts as the same tokens, {todo}"
+
+
+def _same_tokens(one: Columns | None, other: Columns | None) -> bool:
+    """Whether two rows are of the same tokens, by where each begins in the text, or by its id; so is one of none."""
+    if one is None or other is None:
+        return True
+    return any(
+        name in one and name in other and bool((one[name] >= 0).all()) and np.array_equal(one[name], other[name])
+        for name in ("start", "token")
+    )
 
 
 def _measure(metric: Metric, reading: Reading) -> Measure:

@@ -200,10 +200,12 @@ class Parts:
         """What walks texts with an arm's model; None (and a fault) where the model cannot score."""
         sides = [side for side in (planned, beside) if side is not None]
         for side in sides:
-            if not any(all(hasattr(side.model, part) for part in parts) for parts in (SCORES, SCORES_TEXT)):
+            if any(all(hasattr(side.model, part) for part in parts) for parts in (SCORES, SCORES_TEXT)):
+                continue
+            if side is planned:  # a reference's fault is its own arm's, and named there
                 said = f"{type(side.model).__name__} scores no texts"
                 self.builder.faults.add(f"arms.{side.name}.model", said, "use tiny_gpt, hf, a recording, or a seat")
-                return None
+            return None
         walked = [Walked(side.model, side.scoring) for side in sides if side.scoring is not None]
         return Forced(*walked)
 

@@ -1,0 +1,64 @@
+"""Readings that are one sum over another, and the bootstrap of figures made of sums."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evalflow.metric.protocol import Clusters, Stack
+from evalflow.numeric.bootstrap import bootstrap_statistic
+from evalflow.numeric.cluster import cluster_codes
+from evalflow.numeric.interval import Interval
+from evalflow.numeric.ratio import ratio, ratio_interval, share_interval
+from evalflow.numeric.undefined import Undefined
+
+_RESAMPLES = 2000
+_SEED = 0  # fixed: a figure of an arm is not sampled anew when it is read again
+
+
+@dataclass(frozen=True)
+class SumRatio:
+    """The sum of column `above` over the sum of column `below`, from 0 up: errors per unit."""
+
+    above: int = 0
+    below: int = 1
+
+    def value(self, stack: Stack) -> float:
+        """See `numeric.ratio.ratio`."""
+        return ratio(stack[:, self.above], stack[:, self.below])
+
+    def interval(self, stack: Stack, clusters: Clusters, level: float) -> Interval | None:
+        """A t interval over clusters, cut at 0; None where it would have no width, as where there are no errors."""
+        found = ratio_interval(stack[:, self.above], stack[:, self.below], clusters, level)
+        return replace(found, low=max(0.0, found.low)) if found.low < found.high else None
+
+
+@dataclass(frozen=True)
+class SumShare(SumRatio):
+    """The same of a part and its whole."""
+
+    def interval(self, stack: Stack, clusters: Clusters, level: float) -> Interval | None:
+        """Wilson's, clustered; it keeps its width at 0 and 1."""
+        return share_interval(stack[:, self.above], stack[:, self.below], clusters, level)
+
+
+def bootstrap_of_sums(
+    stack: Stack, clusters: Clusters, figure: Callable[[NDArray[np.float64]], float], level: float
+) -> Interval | None:
+    """The percentile interval of a `figure` of the summed statistics (K,), whole clusters of documents drawn.
+
+    None where every resample gives the same.
+
+    Raises:
+        Undefined: "fewer than 2 clusters", or "a resample is undefined: ...".
+    """
+    names, codes = cluster_codes(clusters, len(stack))
+    if len(names) < 2:
+        raise Undefined("fewer than 2 clusters")
+    sums_gk = np.zeros((len(names), stack.shape[1]))
+    np.add.at(sums_gk, codes, stack)
+    found = bootstrap_statistic(len(names), lambda drawn: figure(sums_gk[drawn].sum(axis=0)), _SEED, _RESAMPLES, level)
+    return None if found.degenerate else replace(found, method="document bootstrap")

@@ -19,6 +19,8 @@ Alignment = Literal["aligned", "misaligned", "absent", "not asked"]
 TRIAL = "The capital of France is"
 CONTINUED = 4
 """Greedy tokens that the trial compares."""
+RULED_OUT = -9999.0
+"""What vLLM writes for the logarithm of 0, since JSON has no infinity; anything below is that too."""
 TOLERANCE_NATS = 0.2
 """Two passes of one model in 16-bit floats differ by up to about 0.1; a neighbour's score by far more."""
 
@@ -62,6 +64,7 @@ def text_scores(text: str, scores: PromptScores) -> TextScores:
         ends = len(text) - len(rest) + np.cumsum([0, *(len(token) for token in scores.tokens[1:])])
         starts = np.concatenate([[0], ends[:-1]]).astype(np.int32)
     logprobs = np.array([np.nan if score is None else score for score in scores.logprobs])
+    logprobs[logprobs <= RULED_OUT] = -np.inf
     return TextScores(Encoded(np.full(len(starts), -1, dtype=np.int64), starts), logprobs)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from evalflow.model.seat.body import Shape
 from evalflow.model.seat.client import Client
 from evalflow.model.seat.failure import SeatError
-from evalflow.model.seat.scoring import PromptScores, Scoring, alignment, score_prompt
+from evalflow.model.seat.scoring import PromptScores, Scoring, alignment, score_prompt, text_scores
 from tests.model.seat.replay import Answer, Asked, Replay, recorded, whole_of, with_client
 
 SHAPE = Shape("completions", "smollm2", None, True, "none", None)
@@ -140,3 +141,41 @@ def test_what_is_no_number_agrees_with_nothing(odd: str) -> None:
     assert told.count("-0.2606096565723419") == 3
     broken = Answer(200, "application/json", told.replace("-0.2606096565723419", odd).encode())
     assert tried(PARIS, broken) == ("misaligned", "it wrote ' Paris' at -0.26 nats and scores it nothing")
+
+
+def starts(text: str, *tokens: str) -> list[int]:
+    """Where tokens begin in a text, as what is kept of their scores has it."""
+    scores = PromptScores(tokens, (None, *[-1.0] * (len(tokens) - 1)))
+    return text_scores(text, scores).encoded.starts.tolist()
+
+
+def test_where_scored_tokens_begin() -> None:
+    """One after another; the last of them ends the text."""
+    assert starts("Grüße, alle", "Gr", "üße", ",", " alle") == [0, 2, 5, 6]
+
+
+def test_the_first_token_may_be_none_of_the_texts() -> None:
+    """A beginning of text, whether it is told or not: what follows then begins at 0."""
+    assert starts("abc", "<s>", "ab", "c") == [0, 0, 2]
+    assert starts("abc", "", "ab", "c") == [0, 0, 2]
+    assert starts("abc", "", "c") == [0, 2], "vLLM tells no text of the first, which may be the text's own"
+
+
+@pytest.mark.parametrize("tokens", [("a", "B", "c"), ("a", "\ufffd", "\ufffd"), ("a", "b", "c", "d")])
+def test_tokens_that_are_not_the_texts_lie_nowhere(tokens: tuple[str, ...]) -> None:
+    """Of another case, of half a character each, or more than there is: nobody knows where they are."""
+    assert set(starts("abc", *tokens)) == {-1}
+
+
+def test_what_is_kept_of_scores() -> None:
+    """Nothing of the first, no ids, and NaN where the seat said nothing."""
+    kept = text_scores("abc", PromptScores(("a", "b", "c"), (None, -0.5, None)))
+    assert kept.encoded.tokens.tolist() == [-1, -1, -1]
+    assert kept.logprobs.tolist() == pytest.approx([float("nan"), -0.5, float("nan")], nan_ok=True)
+    assert kept.encoded.starts.dtype == "int32"
+
+
+def test_a_probability_of_0_that_json_cannot_say() -> None:
+    """vLLM writes -9999 for a log-probability of minus infinity: no NLL of 9,999 nats is averaged with others."""
+    kept = text_scores("abcd", PromptScores(("a", "b", "c", "d"), (None, -9999.0, -20_000.0, -9998.0)))
+    assert kept.logprobs[1:].tolist() == [-math.inf, -math.inf, -9998.0]

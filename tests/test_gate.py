@@ -406,3 +406,26 @@ def test_an_undefined_time_says_why_it_is_undefined():
     """How many sessions it was taken in is beside the point."""
     judged = Gate("lat/e2e_s/p50", ceiling=9.0).on_figure(Figure(None, n_total=9, reason="too few", n_sessions=2))
     assert judged == Judged("unreadable", None, 9, "too few")
+
+
+def test_between_two_bounds_the_nearest_has_the_least_slack():
+    """Inside, outside and at either end: the distance to the nearer bound, below 0 beyond it."""
+    gate = Gate(NAME, between=(0.2, 0.8))
+    slacks = [gate.slack(value) for value in (0.5, 0.3, 0.7, 0.2, 0.8, 0.1, 1.0)]
+    assert slacks == pytest.approx([0.3, 0.1, 0.1, 0.0, 0.0, -0.1, -0.2])
+    assert gate.slack(None) == 0.0
+    assert min([0.5, 0.75, 0.3], key=gate.slack) == 0.75
+
+
+def test_two_arms_that_choose_alike_may_pass():
+    """`no disagreement` is allowed by name, and only where nothing was lost on the way."""
+    gate = Gate("parity/gap_disagree_nats", ceiling=0.1, allow_reason="no disagreement")
+    assert gate.on_figure(Figure(None, reason="no disagreement")) == Judged(
+        "pass", None, 0, "no disagreement (allowed)"
+    )
+    for reason in ("no disagreement (1 errors, 0 excluded)", "saturated", "empty: no row is kind x"):
+        assert gate.on_figure(Figure(None, reason=reason)).outcome == "unreadable"
+    assert gate.on_figure(Figure(0.05, n_total=3, n_scored=3)).outcome == "pass"
+    assert gate.on_figure(Figure(0.2, n_total=3, n_scored=3)).outcome == "fail"
+    control = replace(gate, expect="fail")
+    assert control.result(control.on_figure(Figure(None, reason="no disagreement"))).outcome == "fail"

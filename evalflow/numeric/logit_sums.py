@@ -17,7 +17,7 @@ Floats = NDArray[np.float64]
 Rows = NDArray[Any]
 """float16, float32 or float64, shape (N, V)."""
 
-_TILE = 8192  # candidates whose sum and product are taken in one go; BLAS splits longer products over threads
+_TILE = 8192  # candidates at most whose sum and product are taken in one go; BLAS splits longer ones over threads
 _TILES = 4  # at once: three float64 buffers of this many tiles are 768 KiB
 _STEEP = 600.0  # logits beyond +/- this are shifted before exp; nearer to 0 neither end of a float is reached
 
@@ -62,7 +62,8 @@ def reduce_rows(logits_nv: Rows, targets_n: NDArray[np.int64]) -> ArmSums:
         for rows in scratch.groups(n_rows):
             x_gv = _readable(logits_nv[rows])
             top_gt, total[rows] = scratch.single(x_gv, None)
-            argmax[rows], peak[rows], second[rows] = _two_largest(x_gv, top_gt)
+            argmax[rows], peak[rows] = scratch.largest(x_gv, top_gt)
+            second[rows] = scratch.second(x_gv, top_gt, argmax[rows])
             shift[rows] = _shift(peak[rows])
             if shift[rows].any():
                 total[rows] = scratch.single(x_gv, shift[rows])[1]
@@ -73,7 +74,7 @@ def reduce_pairs(ref_nv: Rows, cand_nv: Rows, targets_n: NDArray[np.int64]) -> P
     """Both arms' sums, from one pass over each pair of rows. The input is taken as checked."""
     n_rows, width = ref_nv.shape
     argmax = np.empty((2, n_rows), dtype=np.int64)
-    peak, second, shift, total = (np.empty((2, n_rows)) for _ in range(4))
+    peak, second, shift, total = (np.full((2, n_rows), np.nan) for _ in range(4))
     cross, max_abs = np.empty(n_rows), np.empty(n_rows)
     scratch = _Scratch(2, width)
     masked = False  # a model that rules out candidates does so in row after row
@@ -82,7 +83,8 @@ def reduce_pairs(ref_nv: Rows, cand_nv: Rows, targets_n: NDArray[np.int64]) -> P
             group = _readable(ref_nv[rows]), _readable(cand_nv[rows])
             tops, *sums = scratch.pair(*group, None, masked)
             for arm in range(2):
-                argmax[arm, rows], peak[arm, rows], second[arm, rows] = _two_largest(group[arm], tops[arm])
+                argmax[arm, rows], peak[arm, rows] = scratch.largest(group[arm], tops[arm])
+            second[0, rows] = scratch.second(group[0], tops[0], argmax[0, rows])
             shift[:, rows] = _shift(peak[:, rows])
             surprising = not masked and not np.isfinite(sums[1]).all()
             if surprising or shift[:, rows].any():
@@ -108,11 +110,14 @@ class _Scratch:
     """
 
     def __init__(self, n_arms: int, width: int) -> None:
-        whole = width - width % _TILE
-        starts = [*range(0, whole, _TILES * _TILE), whole, width]
+        width = max(1, width)  # no rows have no width
+        in_row = -(-width // _TILE)
+        self._tile = -(-width // in_row)  # all tiles are alike, but the last where the width does not allow it
+        whole = width - width % self._tile
+        starts = [*range(0, whole, _TILES * self._tile), whole, width]
         self._cuts = [slice(start, stop) for start, stop in itertools.pairwise(starts) if start < stop]
-        self._step = max(1, _TILES * _TILE // max(1, width)) if width <= _TILE else 1
-        n_tiles = max(self._step, -(-width // _TILE))
+        self._step = _TILES * _TILE // width if in_row == 1 else 1
+        n_tiles = max(self._step, in_row)
         self._exps = np.empty(n_arms * _TILES * _TILE)
         self._differences = np.empty((n_arms - 1) * _TILES * _TILE)
         self._tops = np.empty((n_arms, n_tiles))
@@ -164,11 +169,35 @@ class _Scratch:
         tops_2gt = self._tops[:, :n_tiles].reshape(2, n_rows, -1)
         return tops_2gt, total_3g[:2], total_3g[2] / total_3g[0], np.maximum(most_g, -least_g)
 
+    def largest(self, x_gv: Rows, top_gt: Floats) -> tuple[NDArray[np.int64], Floats]:
+        """The first index of the largest, and the largest (G,), given the tiles' largest.
+
+        numpy takes a NaN for the largest, so that none slips past.
+        """
+        tile, x_gb = self._best(x_gv, top_gt)
+        return tile * self._tile + x_gb.argmax(axis=1), top_gt[:, tile]
+
+    def second(self, x_gv: Rows, top_gt: Floats, argmax_g: NDArray[np.int64]) -> Floats:
+        """The largest of the others (G,); NaN where there is one candidate."""
+        if x_gv.shape[1] == 1:
+            return np.full(len(x_gv), np.nan)
+        tile, x_gb = self._best(x_gv, top_gt)
+        others_gb, others_gt = x_gb.copy(), top_gt.copy()
+        others_gb[np.arange(len(x_gv)), argmax_g - tile * self._tile] = -np.inf
+        others_gt[:, tile] = np.maximum.reduce(others_gb, axis=1)
+        second_g: Floats = np.maximum.reduce(others_gt, axis=1)
+        return second_g
+
+    def _best(self, x_gv: Rows, top_gt: Floats) -> tuple[int, Rows]:
+        """The tile with the largest, and its logits (G, B): rows of a group have one tile each, or there is one row."""
+        tile = int(top_gt[0].argmax())
+        return tile, x_gv[:, tile * self._tile : (tile + 1) * self._tile]
+
     def _pieces(self, *arms: Rows) -> Iterator[tuple[slice, list[Rows]]]:
         """A group's tiles (T, B) of each arm, cut after cut, and which of the group's tiles they are."""
         done = 0
         for cut in self._cuts:
-            n_tiles = len(arms[0]) * -(-(cut.stop - cut.start) // _TILE)
+            n_tiles = len(arms[0]) * -(-(cut.stop - cut.start) // self._tile)
             yield slice(done, done + n_tiles), [x_gv[:, cut].reshape(n_tiles, -1) for x_gv in arms]
             done += n_tiles
 
@@ -201,24 +230,6 @@ def _note_masks(p_2tb: Floats, d_tb: Floats, extremes_2t: Floats) -> NDArray[np.
 def _readable(x_gv: Rows) -> Rows:
     """The same numbers in a type that numpy compares quickly."""
     return x_gv.astype(np.float32) if x_gv.dtype == np.float16 else x_gv
-
-
-def _two_largest(x_gv: Rows, top_gt: Floats) -> tuple[NDArray[np.int64], Floats, Floats]:
-    """The first index of the largest, the largest, and the second largest (G,), given the tiles' largest.
-
-    numpy takes a NaN for the largest, so that none slips past.
-    """
-    each = np.arange(len(x_gv))
-    tile = int(top_gt[0].argmax())  # rows of a group have one tile each, or there is one row
-    x_gb = x_gv[:, tile * _TILE : (tile + 1) * _TILE]
-    place_g = x_gb.argmax(axis=1)
-    peak_g = top_gt[:, tile].copy()
-    if x_gv.shape[1] == 1:
-        return place_g, peak_g, np.full(len(x_gv), np.nan)
-    others_gb, others_gt = x_gb.copy(), top_gt.copy()
-    others_gb[each, place_g] = -np.inf
-    others_gt[:, tile] = np.maximum.reduce(others_gb, axis=1)
-    return tile * _TILE + place_g, peak_g, np.maximum.reduce(others_gt, axis=1)
 
 
 def _shift(peak: Floats) -> Floats:

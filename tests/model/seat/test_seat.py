@@ -384,3 +384,35 @@ def test_a_key_in_the_tokens_of_an_answer_is_not_kept(monkeypatch: pytest.Monkey
 
     with odd(spelling) as server, pytest.raises(SeatError, match="holds the key"):
         during(server.url, answer, key_env="SEAT_KEY", stream=False, logprobs=1)
+
+
+async def echoes(asked: Asked, wire: Wire) -> None:
+    """A server that scores each word of a prompt, the first as nothing, and writes a dot."""
+    words = asked.body["prompt"].replace(" ", "| ").split("|")
+    scores = [None, *(-float(place) for place in range(1, len(words))), -9.0]
+    logprobs = {"tokens": [*words, "."], "token_logprobs": scores, "top_logprobs": None}
+    usage = {"prompt_tokens": len(words), "completion_tokens": 1}
+    await wire.told({"choices": [{"text": ".", "logprobs": logprobs, "finish_reason": "length"}], "usage": usage})
+
+
+def test_it_scores_a_text() -> None:
+    """Each piece with its place and its log-probability, whatever the server wrote after them."""
+    with odd(echoes) as server:
+        found = during(server.url, lambda seat: seat.score_text("how now brown"), api="completions", scoring="echo")
+        assert found.encoded.starts.tolist() == [0, 3, 7]
+        assert found.logprobs.tolist() == pytest.approx([float("nan"), -1.0, -2.0], nan_ok=True)
+        assert server.posts[0].body["echo"] is True
+
+
+def test_it_scores_nothing_unless_it_was_asked_to() -> None:
+    """By its setting, which says how it can."""
+    with odd(echoes) as server:
+        with pytest.raises(ModelError, match=r"this seat was not asked to score; set model\.scoring"):
+            during(server.url, lambda seat: seat.score_text("how now"), api="completions")
+        assert server.posts == []
+
+
+def test_a_text_that_is_not_scored_is_an_error() -> None:
+    """A server that echoes nothing."""
+    with odd(good) as server, pytest.raises(SeatError):
+        during(server.url, lambda seat: seat.score_text("how now"), scoring="echo")

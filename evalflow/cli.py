@@ -29,6 +29,7 @@ evalflow: declarative experiments for language models
   evalflow merge RUN RUN ...             put the shards of a run together
   evalflow track RUN                     log a stored run to MLflow
   evalflow export RUN [--to DIR]         rows, figures, comparisons and gates as CSV
+  evalflow adjudicate RUN [--out FILE]   where annotators part, in context, as CSV; or --confusions
   evalflow clean [--keep N]              say which old runs would be removed; --yes removes them
   evalflow calibrate                     measure the driver itself on a built-in seat; kept, and shown beside latencies
   evalflow ui [--port N]                 open the MLflow UI on the store under outputs/ (or --uri URI)
@@ -60,7 +61,7 @@ HYDRA_FLAGS = (
 )
 SWEEP_FLAGS = ("-m", "--multirun")
 THREADS_END_WITHIN_S = 5.0
-COMMANDS = ("list", "score", "merge", "track", "export", "clean", "calibrate", "ui")
+COMMANDS = ("list", "score", "merge", "track", "export", "adjudicate", "clean", "calibrate", "ui")
 
 
 Command = Callable[[Sequence[str], Options], int]

@@ -55,7 +55,7 @@ def test_metrics_are_of_the_seed_where_the_seed_has_them_and_else_of_the_arm(mak
 
 @pytest.mark.parametrize("value", [None, math.nan, math.inf])
 def test_what_is_not_finite_is_a_tag_and_counted_never_a_metric(make_run: MakeRun, value: float | None) -> None:
-    """A missing, NaN or infinite figure becomes a tag with its reason and adds to the count of undefined ones."""
+    """hc17: a missing, NaN or infinite figure becomes a tag with its reason and adds to the count of undefined ones."""
     arms = report("r")["arms"]
     arms["greedy"]["by_seed"]["0"]["quality/exact"] = figure(1.0) | {
         "value": value,

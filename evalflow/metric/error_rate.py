@@ -10,8 +10,7 @@ from typing import Any, ClassVar, TypeAlias
 from evalflow.metric.annotators import known_unit, read_by
 from evalflow.metric.protocol import Answer, Clusters, Metric, Reading, Stack
 from evalflow.metric.sums import SumRatio
-from evalflow.numeric.alignment import align
-from evalflow.numeric.error_rate import Edits, text_edits
+from evalflow.numeric.alignment import Alignment, align
 from evalflow.numeric.interval import Interval
 from evalflow.numeric.text_profile import NFC, TextProfile
 from evalflow.numeric.units import Unit, cut
@@ -31,7 +30,7 @@ class ErrorRate(Metric):
 
     - `mean`: all of them, a document's edits and units being the means over annotators;
     - `min`: of each document the annotator that the answer is nearest to;
-    - `each`: as `mean`, and beside it the figures `/min` and `/max`, which no choice of annotators can leave;
+    - `each`: as `mean`, and beside it `/min` and `/max`, by each document's nearest annotator and its farthest;
     - a name: that annotator alone.
 
     A document that lacks one of its annotators is excluded, unless it is not the one that is named. An item without
@@ -52,15 +51,14 @@ class ErrorRate(Metric):
 
     def stats(self, unit: Answer) -> tuple[float, ...] | None:
         """`(edits, units)`, of `each` also the nearest and the farthest annotator's; None without a reference."""
-        graded = list(self._graded(unit).values())
+        graded = [(float(len(one.edits)), float(len(one.a))) for one in self._graded(unit).values()]
         if not graded:
             return None
-        ranked = sorted(graded, key=_rate)
-        mean = (sum(one.total for one in graded) / len(graded), sum(one.ref_length for one in graded) / len(graded))
-        nearest, farthest = ((float(one.total), float(one.ref_length)) for one in (ranked[0], ranked[-1]))
+        nearest, farthest = min(graded, key=self.point), max(graded, key=self.point)
         if self.reference == "min":
             return nearest
-        return (*mean, *nearest, *farthest) if self.reference == "each" else mean
+        edits, units = (sum(column) / len(graded) for column in zip(*graded, strict=True))
+        return (edits, units, *nearest, *farthest) if self.reference == "each" else (edits, units)
 
     def value(self, stack: Stack) -> float:
         """Edits over units."""
@@ -84,23 +82,15 @@ class ErrorRate(Metric):
         graded = self._graded(unit)
         if not graded:
             return {} if unit.row.draft is None else {"reason": self._why_none(unit.item)}
-        common = self.confusions(unit).most_common(NAMED)
+        common = self._confused(graded).most_common(NAMED)
         return {
-            "rates": {name: _rate(edits) for name, edits in graded.items()},
+            "rates": {name: self._rate(one) for name, one in graded.items()},
             "confusions": [[*pair, times] for pair, times in common],
         }
 
     def confusions(self, unit: Answer) -> Confusions:
         """How often (unit of the reference, unit of the answer) stood for each other, over all who grade it."""
-        found = Confusions()
-        graded = self._graded(unit)
-        if self.reference == "min":
-            graded = dict(sorted(graded.items(), key=lambda one: _rate(one[1]))[:1])
-        given = cut(self.profile.apply(unit.row.draft or ""), self.unit)
-        for name in graded:
-            wanted = cut(self.profile.apply(self.references(unit.item)[name]), self.unit)
-            found.update(align(wanted, given).confusions())
-        return found
+        return self._confused(self._graded(unit))
 
     def references(self, item: Item) -> dict[str, str]:
         """The texts that grade an answer to the item, by annotator (the target's name is `target`); empty for none."""
@@ -111,13 +101,25 @@ class ErrorRate(Metric):
         found = {name: text for name, text in chosen.items() if text is not None}
         return found if len(found) == len(chosen) else {}
 
-    def _graded(self, unit: Answer) -> dict[str, Edits]:
-        """The edits against each annotator who grades; empty where nobody does or there is no answer."""
-        draft = unit.row.draft
-        if draft is None:
+    def _graded(self, unit: Answer) -> dict[str, Alignment]:
+        """The answer beside each reference that grades it; empty where nothing does or there is no answer."""
+        if unit.row.draft is None:
             return {}
-        references = self.references(unit.item)
-        return {name: text_edits(text, draft, self.unit, self.profile) for name, text in references.items()}
+        given = self._cut(unit.row.draft)
+        return {name: align(self._cut(text), given) for name, text in self.references(unit.item).items()}
+
+    def _cut(self, text: str) -> list[str]:
+        return cut(self.profile.apply(text), self.unit)
+
+    def _rate(self, graded: Alignment) -> float:
+        return self.point((float(len(graded.edits)), float(len(graded.a))))
+
+    def _confused(self, graded: Mapping[str, Alignment]) -> Confusions:
+        grading = list(graded.values())
+        found = Confusions()
+        for one in sorted(grading, key=self._rate)[:1] if self.reference == "min" else grading:
+            found.update(one.confusions())
+        return found
 
     def _why_none(self, item: Item) -> str:
         read = read_by(item)
@@ -126,8 +128,3 @@ class ErrorRate(Metric):
         if self.reference not in ("mean", "min", "each"):
             return f"annotator {self.reference} did not read it"
         return f"not read by {', '.join(name for name, text in read.items() if text is None)}"
-
-
-def _rate(edits: Edits) -> float:
-    """The pair's rate, for ranking and for the reader; of text beside an empty reference, the edits."""
-    return edits.total / (edits.ref_length or 1)

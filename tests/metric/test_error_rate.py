@@ -54,7 +54,7 @@ def test_the_nearest_or_a_named_annotator_may_grade():
     assert ErrorRate(reference="Z").detail(unit) == {"reason": "annotator Z did not read it"}
 
 
-def test_each_tells_the_range_that_no_choice_can_leave():
+def test_each_tells_how_much_hangs_on_who_grades():
     """The mean is the figure; beside it the rate against each document's nearest annotator, and its farthest."""
     each = ErrorRate(reference="each")
     assert figure_names("cer", each) == ("quality/cer", "quality/cer/min", "quality/cer/max")

@@ -117,6 +117,17 @@ def test_the_interval_is_over_texts() -> None:
     assert again == found, "bins of one text are that text"
 
 
+def test_a_counted_value_is_drawn_as_often_as_it_occurs() -> None:
+    """Texts of one to nine positions, written out or counted, have one interval."""
+    times = list(range(1, 10))
+    values = [float((5 * i) % 9) for i in range(9)]
+    written = stack_of([value for value, n in zip(values, times, strict=True) for _ in range(n)])
+    of = clusters(*(i for i, n in enumerate(times) for _ in range(n)))
+    found = PositionPercentile(50.0).interval(stack_of(values, times), clusters(*range(9)), 0.95)
+    assert found == PositionPercentile(50.0).interval(written, of, 0.95)
+    assert found != PositionPercentile(50.0).interval(stack_of(values), clusters(*range(9)), 0.95)
+
+
 def test_the_interval_is_the_same_whenever_it_is_read() -> None:
     """A report that is written again says the same, whatever else was drawn between."""
     stack = stack_of([float((7 * i) % 23) for i in range(200)])

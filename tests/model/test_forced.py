@@ -608,10 +608,19 @@ def test_a_recording_takes_the_other_arms_tokens() -> None:
     assert refused(Forced(walked(Recorded(CAND)))).kind == "no_tokens"
 
 
+class HalfPlaced(Bigram):
+    """Does not know where every second token begins."""
+
+    async def encode(self, text: str, item_id: str) -> Encoded:
+        encoded = await super().encode(text, item_id)
+        return Encoded(encoded.tokens, np.where(encoded.starts % 2, encoded.starts, -1).astype(np.int32))
+
+
 def test_where_tokens_begin_is_told_by_the_arm_that_knows() -> None:
-    """Whichever it is; -1 where none does."""
+    """Whichever it is, and of all of them; -1 where none does."""
     wanted = scored(Forced(walked(Bigram(CAND)), walked(Bigram())))["start"].tolist()
-    for models in ((Placeless(CAND), Bigram()), (Bigram(CAND), Placeless())):
+    odd = ((Placeless(CAND), Bigram()), (Bigram(CAND), Placeless()), (HalfPlaced(CAND), Bigram()))
+    for models in odd:
         assert scored(Forced(*map(walked, models)))["start"].tolist() == wanted
     assert set(scored(Forced(walked(Placeless())))["start"].tolist()) == {-1}
 
@@ -710,6 +719,20 @@ def test_an_arm_that_cannot_write_shares_nothing_undefined() -> None:
     """No token written is no share of any, not one of 0."""
     found = scored(Forced(walked(Bigram(), free_run=6), walked(Silent())))
     assert found.facts == {"free_run_tokens": 0, "free_run_shared": None, "free_run_parted": None}
+
+
+class Brief(Bigram):
+    """Writes two tokens at most."""
+
+    async def greedy(self, tokens: Tokens, count: int) -> Sequence[int]:
+        return (await super().greedy(tokens, count))[:2]
+
+
+def test_what_both_wrote_is_what_is_shared() -> None:
+    """Where one arm has less room, the share is of what it wrote: two of two, and they have not parted."""
+    for models in ((Brief(CHAIN), Bigram(CHAIN)), (Bigram(CHAIN), Brief(CHAIN))):
+        found = scored(Forced(walked(models[0], free_run=6), walked(models[1])))
+        assert found.facts == {"free_run_tokens": 2, "free_run_shared": 1.0, "free_run_parted": None}
 
 
 def test_a_text_shorter_than_the_free_runs_beginning_is_its_own() -> None:

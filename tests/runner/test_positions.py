@@ -106,10 +106,11 @@ def test_many_are_counted_in_bins(exact: int) -> None:
 
 
 def test_at_the_limit_all_are_kept() -> None:
-    """One more would be too many."""
+    """One more is too many, and then none is kept by itself, whether the text before it just fitted or not."""
     rows = [walked(item["id"], [0.1, 0.1, 0.2]) for item in ITEMS]
     assert len(found(text_plan(), rows, exact=18).stack) == 18
-    assert len(found(text_plan(), rows, exact=17).stack) == 12
+    for exact in (17, 16, 15, 3, 2, 0):
+        assert len(found(text_plan(), rows, exact=exact).stack) == 12, exact
     assert EXACT == 1_000_000
 
 

@@ -46,15 +46,15 @@ def reduce_pairs_compiled(ref_nv: Rows, cand_nv: Rows, targets_n: NDArray[np.int
     """`logit_sums.reduce_pairs`. The input is taken as checked."""
     n_rows, width = ref_nv.shape
     argmax = np.empty((2, n_rows), dtype=np.int64)
-    floats = np.empty((9, n_rows))
+    floats = np.empty((10, n_rows))
     tops = np.empty((2, -(-width // _BLOCK)))
     for start, x_gv, y_gv in _readable(ref_nv, cand_nv):
         bits = np.int32 if x_gv.dtype == np.float32 else np.int64
         _reduce(x_gv, y_gv, x_gv.view(bits), y_gv.view(bits), start, argmax, floats, tops)
-    peak, second, shift, total = floats[0:2], floats[2], floats[3:5], floats[5:7]
-    ref = ArmSums(argmax[0], peak[0], second, at(ref_nv, targets_n), shift[0], total[0])
-    cand = ArmSums(argmax[1], peak[1], np.full(n_rows, np.nan), at(cand_nv, targets_n), shift[1], total[1])
-    return PairSums(ref, cand, at(ref_nv, argmax[1]), floats[7], floats[8])
+    peak, second, shift, total = floats[0:2], floats[2:4], floats[4:6], floats[6:8]
+    ref = ArmSums(argmax[0], peak[0], second[0], at(ref_nv, targets_n), shift[0], total[0])
+    cand = ArmSums(argmax[1], peak[1], second[1], at(cand_nv, targets_n), shift[1], total[1])
+    return PairSums(ref, cand, at(ref_nv, argmax[1]), floats[8], floats[9])
 
 
 def _readable(ref_nv: Rows, cand_nv: Rows) -> Iterator[tuple[int, Rows, Rows]]:
@@ -252,7 +252,7 @@ def _furthest(x_b, y_b):  # type: ignore[no-untyped-def]
 
 
 @_compiled()
-def _first(x, tops_b, peak):  # type: ignore[no-untyped-def]
+def _two_largest(x, tops_b, peak):  # type: ignore[no-untyped-def]
     """The first index of the peak, and the largest of the others (NaN of none), given the blocks' largest."""
     block = 0
     while tops_b[block] != peak:
@@ -316,10 +316,10 @@ def _reduce(ref_gv, cand_gv, ref_bits, cand_bits, start, argmax, floats, tops): 
             ref_gv[row], cand_gv[row], ref_bits[row], cand_bits[row], tops
         )
         argmax[:, column] = 0
-        second = np.nan
-        if peak_x > -np.inf and peak_y > -np.inf:
-            argmax[0, column], second = _first(ref_gv[row], tops[0], peak_x)
-            argmax[1, column] = _first(cand_gv[row], tops[1], peak_y)[0]
-        floats[0, column], floats[1, column], floats[2, column] = peak_x, peak_y, second
-        floats[3, column], floats[4, column] = peak_x, peak_y
-        floats[5, column], floats[6, column], floats[7, column], floats[8, column] = ref, cand, cross, max_abs
+        floats[2:4, column] = np.nan
+        if peak_x > -np.inf and peak_y > -np.inf:  # which no NaN is
+            argmax[0, column], floats[2, column] = _two_largest(ref_gv[row], tops[0], peak_x)
+            argmax[1, column], floats[3, column] = _two_largest(cand_gv[row], tops[1], peak_y)
+        floats[0, column], floats[1, column] = peak_x, peak_y
+        floats[4, column], floats[5, column] = peak_x, peak_y
+        floats[6, column], floats[7, column], floats[8, column], floats[9, column] = ref, cand, cross, max_abs

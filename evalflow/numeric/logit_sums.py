@@ -7,7 +7,7 @@ distribution over the vocabulary is ever written to memory. What is left of a ro
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +20,7 @@ Rows = NDArray[Any]
 _TILE = 8192  # candidates at most whose sum and product are taken in one go; BLAS splits longer ones over threads
 _TILES = 4  # at once: three float64 buffers of this many tiles are 768 KiB
 _STEEP = 600.0  # logits beyond +/- this are shifted before exp; nearer to 0 neither end of a float is reached
+_AGAIN = 1 << 21  # logits that are copied at once to be gone through again
 
 
 class ArmSums(NamedTuple):
@@ -30,7 +31,7 @@ class ArmSums(NamedTuple):
     peak: Floats
     """The largest logit."""
     second: Floats
-    """The second largest; NaN where there is one candidate, or where nothing asks for it."""
+    """The second largest; NaN where there is one candidate."""
     at_target: Floats
     """The logit of the target."""
     shift: Floats
@@ -54,48 +55,30 @@ class PairSums(NamedTuple):
 
 def reduce_rows(logits_nv: Rows, targets_n: NDArray[np.int64]) -> ArmSums:
     """One arm's sums. The input is taken as checked."""
-    n_rows, width = logits_nv.shape
-    argmax = np.empty(n_rows, dtype=np.int64)
-    peak, second, shift, total = (np.empty(n_rows) for _ in range(4))
-    scratch = _Scratch(1, width)
-    with np.errstate(invalid="ignore", over="ignore"):
-        for rows in scratch.groups(n_rows):
-            x_gv = _readable(logits_nv[rows])
-            top_gt, total[rows] = scratch.single(x_gv, None)
-            argmax[rows], peak[rows] = scratch.largest(x_gv, top_gt)
-            second[rows] = scratch.second(x_gv, top_gt, argmax[rows])
-            shift[rows] = _shift(peak[rows])
-            if shift[rows].any():
-                total[rows] = scratch.single(x_gv, shift[rows])[1]
-    return ArmSums(argmax, peak, second, at(logits_nv, targets_n), shift, total)
+    found_knt = _scan([logits_nv], None, False)
+    shift_1n = _shift(np.maximum.reduce(found_knt[:1], axis=2, initial=-np.inf))
+    _scan_again([logits_nv], np.flatnonzero(shift_1n), shift_1n, found_knt)
+    return _arm(logits_nv, targets_n, found_knt[0], found_knt[1], shift_1n[0])
 
 
 def reduce_pairs(ref_nv: Rows, cand_nv: Rows, targets_n: NDArray[np.int64]) -> PairSums:
     """Both arms' sums, from one pass over each pair of rows. The input is taken as checked."""
-    n_rows, width = ref_nv.shape
-    argmax = np.empty((2, n_rows), dtype=np.int64)
-    peak, second, shift, total = (np.full((2, n_rows), np.nan) for _ in range(4))
-    cross, max_abs = np.empty(n_rows), np.empty(n_rows)
-    scratch = _Scratch(2, width)
-    masked = False  # a model that rules out candidates does so in row after row
-    with np.errstate(invalid="ignore", over="ignore"):
-        for rows in scratch.groups(n_rows):
-            group = _readable(ref_nv[rows]), _readable(cand_nv[rows])
-            tops, *sums = scratch.pair(*group, None, masked)
-            for arm in range(2):
-                argmax[arm, rows], peak[arm, rows] = scratch.largest(group[arm], tops[arm])
-            second[0, rows] = scratch.second(group[0], tops[0], argmax[0, rows])
-            shift[:, rows] = _shift(peak[:, rows])
-            surprising = not masked and not np.isfinite(sums[1]).all()
-            if surprising or shift[:, rows].any():
-                masked = masked or surprising
-                _, *sums = scratch.pair(*group, shift[:, rows], masked)
-            total[:, rows], cross[rows], max_abs[rows] = sums
-    ref, cand = (
-        ArmSums(argmax[arm], peak[arm], second[arm], at(x_nv, targets_n), shift[arm], total[arm])
-        for arm, x_nv in enumerate((ref_nv, cand_nv))
-    )
-    return PairSums(ref, cand, at(ref_nv, cand.argmax), cross, max_abs)
+    arms = [ref_nv, cand_nv]
+    found_knt = _scan(arms, None, False)
+    peak_2n = np.maximum.reduce(found_knt[:2], axis=2, initial=-np.inf)
+    shift_2n = _shift(peak_2n)
+    # -inf in an arm makes the products NaN or infinite: 0 * inf is NaN, and no sum loses one
+    surprising_n = ~np.isfinite(found_knt[4]).all(axis=1)
+    again = np.flatnonzero(np.isfinite(peak_2n).all(axis=0) & (shift_2n.any(axis=0) | surprising_n))
+    _scan_again(arms, again, shift_2n, found_knt)
+    ref = _arm(ref_nv, targets_n, found_knt[0], found_knt[2], shift_2n[0])
+    cand = _arm(cand_nv, targets_n, found_knt[1], found_knt[3], shift_2n[1])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        cross = np.add.reduce(found_knt[4], axis=1) / ref.total
+        apart = ref.shift - cand.shift
+        most = np.fmax.reduce(found_knt[5], axis=1, initial=np.nan) + apart
+        least = np.fmin.reduce(found_knt[6], axis=1, initial=np.nan) + apart
+    return PairSums(ref, cand, at(ref_nv, cand.argmax), cross, np.maximum(most, -least))
 
 
 def at(x_nv: Rows, places_n: NDArray[np.int64]) -> Floats:
@@ -103,128 +86,153 @@ def at(x_nv: Rows, places_n: NDArray[np.int64]) -> Floats:
     return x_nv[np.arange(len(x_nv)), places_n].astype(np.float64)
 
 
-class _Scratch:
-    """The buffers for rows of one width, how the rows are cut to fit into them, and what is done there.
+def _arm(x_nv: Rows, targets_n: NDArray[np.int64], tops_nt: Floats, totals_nt: Floats, shift_n: Floats) -> ArmSums:
+    """An arm's sums, from what was found of its tiles: numpy takes a NaN for the largest, so that none slips past."""
+    argmax, second = np.empty(len(x_nv), dtype=np.int64), np.empty(len(x_nv))
+    for rows in _together(*x_nv.shape):
+        tile, length = int(tops_nt[rows.start].argmax()), _tiles(x_nv.shape[1])[1]
+        x_gb = _readable(x_nv[rows, tile * length : (tile + 1) * length])
+        place_g = x_gb.argmax(axis=1)
+        argmax[rows] = tile * length + place_g
+        others_gb, others_gt = x_gb.copy(), tops_nt[rows].copy()
+        others_gb[np.arange(len(x_gb)), place_g] = -np.inf
+        others_gt[:, tile] = np.maximum.reduce(others_gb, axis=1)
+        second[rows] = np.maximum.reduce(others_gt, axis=1)
+    if x_nv.shape[1] == 1:
+        second[:] = np.nan
+    with np.errstate(invalid="ignore"):
+        total = np.add.reduce(totals_nt, axis=1)
+    return ArmSums(argmax, at(x_nv, argmax), second, at(x_nv, targets_n), shift_n, total)
 
-    A group is as many narrow rows as fit, or one wide row. A tile is a narrow row, or a piece of a wide one.
+
+def _scan(arms: Sequence[Rows], shift_an: Floats | None, masked: bool) -> Floats:
+    """What `_Group` finds of every tile (K, N, T)."""
+    n_rows, width = arms[0].shape
+    found_knt = np.empty((_kinds(len(arms)), n_rows, _tiles(width)[0]))
+    groups: dict[int, _Group] = {}
+    with np.errstate(invalid="ignore", over="ignore"):
+        for rows in _together(n_rows, width):
+            size = rows.stop - rows.start
+            if size not in groups:
+                groups[size] = _Group(len(arms), size, width)
+            shift_ag = None if shift_an is None else shift_an[:, rows]
+            groups[size].scan([_readable(x_nv[rows]) for x_nv in arms], shift_ag, masked)
+            found_knt[:, rows] = groups[size].found_kgt
+    return found_knt
+
+
+def _scan_again(arms: Sequence[Rows], places: NDArray[np.int64], shift_an: Floats, found_knt: Floats) -> None:
+    """Replace what was found of the rows at these places by what is found with their shifts and an eye to -inf."""
+    step = max(1, _AGAIN // max(1, arms[0].shape[1]))
+    for start in range(0, places.size, step):
+        some = places[start : start + step]
+        found_knt[:, some] = _scan([x_nv[some] for x_nv in arms], shift_an[:, some], True)
+
+
+def _tiles(width: int) -> tuple[int, int]:
+    """How many tiles a row has, and their length: all are alike, but the last where the width does not allow it."""
+    n_tiles = -(-width // _TILE)
+    return n_tiles, -(-width // max(1, n_tiles))
+
+
+def _together(n_rows: int, width: int) -> Iterator[slice]:
+    """The rows that are taken together: as many narrow ones as fit, or one wide one."""
+    step = _TILES * _TILE // max(1, width) if width <= _TILE else 1
+    for start in range(0, n_rows, step):
+        yield slice(start, min(start + step, n_rows))
+
+
+def _kinds(n_arms: int) -> int:
+    """How many numbers are found of a tile."""
+    return 2 if n_arms == 1 else 7
+
+
+class _Piece(NamedTuple):
+    """Tiles (T, B) that are in the buffers at once: their columns, and views that are made once for all rows."""
+
+    columns: slice
+    arms_atb: Floats
+    """The logits, then their exponentials."""
+    apart_tb: Floats
+    """x_ref - x_cand."""
+    found_kt: Floats
+
+
+class _Group:
+    """Rows (G, V) that are taken together, and the buffers for them.
+
+    A tile is a narrow row, or a piece of a wide one, of which there is one alone. `found_kgt` (K, G, T) holds of every
+    tile each arm's largest logit, each arm's sum exp(x), and of two arms sum exp(x_ref) (x_ref - x_cand) and the
+    largest and the least x_ref - x_cand.
     """
 
-    def __init__(self, n_arms: int, width: int) -> None:
-        width = max(1, width)  # no rows have no width
-        in_row = -(-width // _TILE)
-        self._tile = -(-width // in_row)  # all tiles are alike, but the last where the width does not allow it
-        whole = width - width % self._tile
-        starts = [*range(0, whole, _TILES * self._tile), whole, width]
-        self._cuts = [slice(start, stop) for start, stop in itertools.pairwise(starts) if start < stop]
-        self._step = _TILES * _TILE // width if in_row == 1 else 1
-        n_tiles = max(self._step, in_row)
-        self._exps = np.empty(n_arms * _TILES * _TILE)
-        self._differences = np.empty((n_arms - 1) * _TILES * _TILE)
-        self._tops = np.empty((n_arms, n_tiles))
-        self._sums = np.empty((2 * n_arms - 1, n_tiles))  # a total for each arm, and sum exp(x_ref) (x_ref - x_cand)
-        self._extremes = np.empty((2, n_tiles))
+    def __init__(self, n_arms: int, n_rows: int, width: int) -> None:
+        self.found_kgt = np.empty((_kinds(n_arms), n_rows, _tiles(width)[0]))
+        self._pieces = list(self._cut(n_arms, n_rows, width))
 
-    def groups(self, n_rows: int) -> Iterator[slice]:
-        """The rows of each group."""
-        for start in range(0, n_rows, self._step):
-            yield slice(start, min(start + self._step, n_rows))
-
-    def single(self, x_gv: Rows, shift_g: Floats | None) -> tuple[Floats, Floats]:
-        """The tiles' largest (G, T), and sum exp(x - shift) (G,)."""
-        for tiles, pieces in self._pieces(x_gv):
-            p_atb = self._filled(tiles, pieces, None if shift_g is None else shift_g[np.newaxis])
-            np.exp(p_atb, out=p_atb)
-            np.einsum("atb->at", p_atb, out=self._sums[:, tiles])
-        by_row = len(x_gv), -1
-        total_g: Floats = np.add.reduce(self._sums[0, : tiles.stop].reshape(by_row), axis=1)
-        return self._tops[0, : tiles.stop].reshape(by_row), total_g
-
-    def pair(self, x_gv: Rows, y_gv: Rows, shift_2g: Floats | None, masked: bool) -> tuple[Floats, ...]:
-        """The tiles' largest (2, G, T), both totals (2, G), `cross` (G,) and `max_abs` (G,).
-
-        Of a row with -inf they are right where `masked` is told, else `cross` is not finite: 0 * inf is NaN, and no
-        sum loses a NaN.
-        """
-        for tiles, pieces in self._pieces(x_gv, y_gv):
-            p_2tb = self._filled(tiles, pieces, shift_2g)
-            d_tb = self._differences[: p_2tb[0].size].reshape(p_2tb[0].shape)
-            np.subtract(p_2tb[0], p_2tb[1], out=d_tb)
-            sums_3t, extremes_2t = self._sums[:, tiles], self._extremes[:, tiles]
-            infinite_t = _note_masks(p_2tb, d_tb, extremes_2t) if masked else None
-            if infinite_t is None:
-                np.maximum.reduce(d_tb, axis=1, out=extremes_2t[0])
-                np.minimum.reduce(d_tb, axis=1, out=extremes_2t[1])
-            np.exp(p_2tb, out=p_2tb)
-            np.einsum("atb->at", p_2tb, out=sums_3t[:2])
-            np.matmul(p_2tb[0][:, np.newaxis], d_tb[:, :, np.newaxis], out=sums_3t[2].reshape(-1, 1, 1))
-            if infinite_t is not None:
-                sums_3t[2, infinite_t] = np.inf
-        n_rows, n_tiles = len(x_gv), tiles.stop
-        total_3g = np.add.reduce(self._sums[:, :n_tiles].reshape(3, n_rows, -1), axis=2)
-        most_g = np.fmax.reduce(self._extremes[0, :n_tiles].reshape(n_rows, -1), axis=1)
-        least_g = np.fmin.reduce(self._extremes[1, :n_tiles].reshape(n_rows, -1), axis=1)
-        if shift_2g is not None:
-            most_g += shift_2g[0] - shift_2g[1]
-            least_g += shift_2g[0] - shift_2g[1]
-        tops_2gt = self._tops[:, :n_tiles].reshape(2, n_rows, -1)
-        return tops_2gt, total_3g[:2], total_3g[2] / total_3g[0], np.maximum(most_g, -least_g)
-
-    def largest(self, x_gv: Rows, top_gt: Floats) -> tuple[NDArray[np.int64], Floats]:
-        """The first index of the largest, and the largest (G,), given the tiles' largest.
-
-        numpy takes a NaN for the largest, so that none slips past.
-        """
-        tile, x_gb = self._best(x_gv, top_gt)
-        return tile * self._tile + x_gb.argmax(axis=1), top_gt[:, tile]
-
-    def second(self, x_gv: Rows, top_gt: Floats, argmax_g: NDArray[np.int64]) -> Floats:
-        """The largest of the others (G,); NaN where there is one candidate."""
-        if x_gv.shape[1] == 1:
-            return np.full(len(x_gv), np.nan)
-        tile, x_gb = self._best(x_gv, top_gt)
-        others_gb, others_gt = x_gb.copy(), top_gt.copy()
-        others_gb[np.arange(len(x_gv)), argmax_g - tile * self._tile] = -np.inf
-        others_gt[:, tile] = np.maximum.reduce(others_gb, axis=1)
-        second_g: Floats = np.maximum.reduce(others_gt, axis=1)
-        return second_g
-
-    def _best(self, x_gv: Rows, top_gt: Floats) -> tuple[int, Rows]:
-        """The tile with the largest, and its logits (G, B): rows of a group have one tile each, or there is one row."""
-        tile = int(top_gt[0].argmax())
-        return tile, x_gv[:, tile * self._tile : (tile + 1) * self._tile]
-
-    def _pieces(self, *arms: Rows) -> Iterator[tuple[slice, list[Rows]]]:
-        """A group's tiles (T, B) of each arm, cut after cut, and which of the group's tiles they are."""
-        done = 0
-        for cut in self._cuts:
-            n_tiles = len(arms[0]) * -(-(cut.stop - cut.start) // self._tile)
-            yield slice(done, done + n_tiles), [x_gv[:, cut].reshape(n_tiles, -1) for x_gv in arms]
+    def _cut(self, n_arms: int, n_rows: int, width: int) -> Iterator[_Piece]:
+        """As many tiles at a time as fit; where the last is shorter than the others, it alone."""
+        _, tile = _tiles(width)
+        arms, apart = np.empty(n_arms * _TILES * _TILE), np.empty((n_arms - 1) * _TILES * _TILE)
+        found_kt = self.found_kgt.reshape(_kinds(n_arms), -1)
+        whole, done = width - width % tile, 0
+        for start, stop in itertools.pairwise([*range(0, whole, _TILES * tile), whole, width]):
+            n_tiles, length = n_rows * -(-(stop - start) // tile), min(stop - start, tile)
+            if n_tiles:
+                arms_atb = arms[: n_arms * n_tiles * length].reshape(n_arms, n_tiles, length)
+                apart_tb = apart[: (n_arms - 1) * n_tiles * length].reshape(-1, length)
+                yield _Piece(slice(start, stop), arms_atb, apart_tb, found_kt[:, done : done + n_tiles])
             done += n_tiles
 
-    def _filled(self, tiles: slice, pieces: list[Rows], shift_ag: Floats | None) -> Floats:
-        """The pieces less their shifts as float64 (A, T, B), once their largest are noted; a NaN counts as largest."""
-        n_arms, shape = len(pieces), pieces[0].shape
-        p_atb = self._exps[: n_arms * pieces[0].size].reshape(n_arms, *shape)
-        for arm, x_tb in enumerate(pieces):
-            self._tops[arm, tiles] = np.maximum.reduce(x_tb, axis=1)
-            p_atb[arm] = x_tb
-        if shift_ag is not None:
-            p_atb -= shift_ag[:, :, np.newaxis]
-        return p_atb
+    def scan(self, arms: Sequence[Rows], shift_ag: Floats | None, masked: bool) -> None:
+        """Find it all of these rows, less their shifts where there are any.
+
+        Of a row with -inf in either arm the last three are right where `masked` is told.
+        """
+        for columns, arms_atb, apart_tb, found_kt in self._pieces:
+            for x_gv, p_tb, top_t in zip(arms, arms_atb, found_kt, strict=False):
+                x_tb = x_gv[:, columns].reshape(p_tb.shape)
+                top_t[...] = np.maximum.reduce(x_tb, axis=1)
+                p_tb[...] = x_tb
+            if shift_ag is not None:
+                np.subtract(arms_atb, shift_ag[:, :, np.newaxis], out=arms_atb)
+            if len(arms) == 1:
+                _sum_exps(arms_atb, found_kt[1:])
+            elif masked:
+                _compare_masked(arms_atb, apart_tb, found_kt)
+            else:
+                _compare(arms_atb, apart_tb, found_kt)
 
 
-def _note_masks(p_2tb: Floats, d_tb: Floats, extremes_2t: Floats) -> NDArray[np.bool_]:
-    """Note the extremes of the differences where neither arm has -inf; make the other differences 0.
+def _compare(arms_2tb: Floats, apart_tb: Floats, found_7t: Floats) -> None:
+    """Differences, their extremes, exponentials and products."""
+    np.subtract(arms_2tb[0], arms_2tb[1], out=apart_tb)
+    np.maximum.reduce(apart_tb, axis=1, out=found_7t[5])
+    np.minimum.reduce(apart_tb, axis=1, out=found_7t[6])
+    _sum_exps(arms_2tb, found_7t[2:4])
+    _multiply(arms_2tb, apart_tb, found_7t)
 
-    Returns in which tiles (T,) the candidate alone has -inf.
-    """
-    out_2tb = np.isneginf(p_2tb)
-    np.copyto(d_tb, np.nan, where=out_2tb[0] | out_2tb[1])
-    np.fmax.reduce(d_tb, axis=1, out=extremes_2t[0])
-    np.fmin.reduce(d_tb, axis=1, out=extremes_2t[1])
-    np.copyto(d_tb, 0.0, where=np.isnan(d_tb))
-    alone: NDArray[np.bool_] = (out_2tb[1] & ~out_2tb[0]).any(axis=1)
-    return alone
+
+def _compare_masked(arms_2tb: Floats, apart_tb: Floats, found_7t: Floats) -> None:
+    """The same where neither arm has -inf. Other products are 0, but +inf where the second arm alone has it."""
+    out_2tb = np.isneginf(arms_2tb)
+    np.subtract(arms_2tb[0], arms_2tb[1], out=apart_tb)
+    np.copyto(apart_tb, np.nan, where=out_2tb[0] | out_2tb[1])
+    np.fmax.reduce(apart_tb, axis=1, out=found_7t[5])
+    np.fmin.reduce(apart_tb, axis=1, out=found_7t[6])
+    np.copyto(apart_tb, 0.0, where=np.isnan(apart_tb))
+    _sum_exps(arms_2tb, found_7t[2:4])
+    _multiply(arms_2tb, apart_tb, found_7t)
+    found_7t[4, (out_2tb[1] & ~out_2tb[0]).any(axis=1)] = np.inf
+
+
+def _sum_exps(arms_atb: Floats, totals_at: Floats) -> None:
+    np.exp(arms_atb, out=arms_atb)
+    np.einsum("atb->at", arms_atb, out=totals_at)
+
+
+def _multiply(exps_2tb: Floats, apart_tb: Floats, found_7t: Floats) -> None:
+    np.matmul(exps_2tb[0][:, np.newaxis], apart_tb[:, :, np.newaxis], out=found_7t[4].reshape(-1, 1, 1))
 
 
 def _readable(x_gv: Rows) -> Rows:

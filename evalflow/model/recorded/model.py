@@ -150,7 +150,8 @@ class BaseFileModel(Recorded):
 
     Rows are log-probabilities in steps of at most 2.44e-4 nats; those beyond 16 nats from the likeliest are known
     together alone (see `numeric.base_file.log_probabilities`). So a KL over the whole vocabulary is off by about the
-    mass of that tail (2e-4 nats on average of SmolLM2-135M), one by `head_kl` by about 1e-5 a position, either way.
+    mass of that tail (2e-4 nats on average of SmolLM2-135M), one by `head_kl` by about 1e-5 a position, either way. The
+    NLL of a text's token that lies in the tail is that of the tail's average, and may be nats away from what it was.
 
     The file does not say whose it is: what a `Recorder` wrote beside it does (`NAME.json`), or the settings.
     """
@@ -167,6 +168,7 @@ class BaseFileModel(Recorded):
         self._file: BaseFile | None = None
         self._chunks: dict[str, int] = {}
         self._tails: list[float] = []
+        self._tail_targets = 0
 
     def identity(self) -> Mapping[str, Any]:
         """The digest of the file, None where there is none."""
@@ -221,12 +223,16 @@ class BaseFileModel(Recorded):
         return await asyncio.to_thread(lambda: [self._rows(window) for window in windows])
 
     def facts(self) -> Mapping[str, Any]:
-        """Whose logits they are, where that is known; mean and largest mass of the tails of the rows read so far."""
+        """Whose logits they are, where that is known; of the rows read so far the tail's mean and largest mass.
+
+        `tail_targets` is how many of the text's own tokens lie there, whose NLL is therefore not known.
+        """
         about = {} if self._file is None else self._file.about
         told = {"recorded_of": about["model"]} if "model" in about else {}
         if not self._tails:
             return told
-        return {**told, "tail_mass_mean": float(np.mean(self._tails)), "tail_mass_max": max(self._tails)}
+        mass = {"tail_mass_mean": float(np.mean(self._tails)), "tail_mass_max": max(self._tails)}
+        return {**told, "rows": len(self._tails), **mass, "tail_targets": self._tail_targets}
 
     async def close(self) -> None:
         """Forget the file."""
@@ -257,8 +263,11 @@ class BaseFileModel(Recorded):
         begin = place[0] * layout.n_ctx - place[1] + skip
         check_tokens(window.tokens[skip:], self._open.tokens_cn[chunk][skip:end], begin, where)
         check_ids(window, layout.n_vocab, where)
-        rows_nv, tail_n = self._open.rows(chunk, window.first - layout.first, end - layout.first)
+        rows = slice(window.first - layout.first, end - layout.first)
+        rows_nv, tail_n = self._open.rows(chunk, rows.start, rows.stop)
+        units_n = self._open.records(chunk, rows.start, rows.stop)[np.arange(len(rows_nv)), 4 + window.targets]
         self._tails += tail_n.tolist()
+        self._tail_targets += int(((units_n == 0) & (tail_n > 0)).sum())
         return rows_nv
 
 

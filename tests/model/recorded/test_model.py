@@ -16,6 +16,7 @@ from evalflow.model.recorded.model import BaseFileModel, PipedLogits, RecordedLo
 from evalflow.model.scorer import SCORES
 from evalflow.numeric.base_file import head_kl
 from evalflow.record import Decoding, Request
+from evalflow.runner.build import Builder, Faults
 from evalflow.scoring import Scoring
 from tests.model.recorded.bigram import WIDTH, Bigram, table
 from tests.model.recorded.by_hand import TOKENS, base_bytes, logits_of, window
@@ -164,7 +165,7 @@ def test_chunks_of_a_base_file(base):
     exact = table(0)[tokens[3:5]].astype(float)
     assert head_kl(rows, exact) == pytest.approx([0, 0], abs=5e-5)
     assert rows == pytest.approx(exact - np.log(np.exp(exact).sum(axis=1, keepdims=True)), abs=8 / 65535 + 1e-5)
-    assert facts == {"tail_mass_mean": 0.0, "tail_mass_max": 0.0}
+    assert facts == {"rows": 2, "tail_mass_mean": 0.0, "tail_mass_max": 0.0, "tail_targets": 0}
 
 
 def test_a_beginning_of_text_token_may_stand_for_a_chunks_first(base):
@@ -232,19 +233,25 @@ def test_the_text_that_a_base_file_was_made_of(tmp_path, bos, in_front):
     failing(model, lambda m: m.logits(longer[3:], None), "it holds 3 chunks of 6")
 
 
-def test_the_mass_of_the_tails_is_told(tmp_path):
-    """A row that uses up the reach: 1 of 3 tokens is beyond it; the rest of 1 is its mass."""
-    top = float(np.log(0.6))
-    scale = 16 / 65535
-    units = [65535, round(65535 - np.log(2) / scale), 0]
-    (tmp_path / "a.base").write_bytes(base_bytes([[0, 1, 2, 0]], 3, [[(scale, top - 16, units)]]))
-    _, facts = used(
-        BaseFileModel(str(tmp_path / "a.base")),
-        lambda m: m.logits(windows_of("chunk 0001", np.array([0, 1, 2, 0]), 4), None),
-    )
-    assert facts["tail_mass_max"] == pytest.approx(
-        np.exp(top - 16), rel=1e-5
-    )  # 0.1 is left, and no token there has so much
+@pytest.mark.parametrize(("target", "n_unknown"), [(0, 0), (1, 0), (7, 1)])
+def test_the_mass_of_the_tails_is_told(tmp_path, target, n_unknown):
+    """Of two rows of 1,000 tokens one has all but two beyond the reach, which share what these leave of 1: 4e-5.
+
+    Where the text's own token is among them, what its NLL was is not known.
+    """
+    scale, left, below = 16 / 65535, 4e-5, 2535
+    top = np.log((1 - left) / (1 + np.exp(-below * scale)))
+    far = (scale, float(top) - 16, [65535, 65535 - below, *[0] * 998])
+    near = (scale / 2, -8.0, [0, 30000, *range(998)])
+    tokens = [0, 1, 2, 3, target, 0]
+    (tmp_path / "a.base").write_bytes(base_bytes([tokens], 1000, [[far, near]]))
+    asked = windows_of("chunk 0001", np.array(tokens), 6)
+    (rows,), facts = used(BaseFileModel(str(tmp_path / "a.base")), lambda m: m.logits(asked, None))
+    assert rows[0, 2:] == pytest.approx(np.full(998, np.log(left / 998)), abs=0.1)
+    assert rows[1, 0] == -8
+    assert facts["tail_mass_max"] == pytest.approx(left, rel=0.1)
+    assert facts["tail_mass_mean"] == pytest.approx(left / 2, rel=0.1)
+    assert (facts["rows"], facts["tail_targets"]) == (2, n_unknown)
 
 
 PROGRAM = f"""
@@ -328,6 +335,16 @@ def test_settings_that_cannot_be_meant_are_refused(settings, said):
     """Before anything is started."""
     with pytest.raises(ValueError, match=said):
         PipedLogits(**settings)
+
+
+def test_a_program_is_given_as_a_list_of_words():
+    """In a config a command is a list, and a text is none: nothing is split as a shell would."""
+    node = {"_target_": "evalflow.model.recorded.model.PipedLogits", "width": 3}
+    faults = Faults()
+    built = Builder(("evalflow",), faults).build({**node, "command": ["a b", "c"], "path": None}, "model")
+    assert built.command == ("a b", "c") and not faults.found
+    assert Builder(("evalflow",), faults).build({**node, "command": "a b c"}, "model") is None
+    assert str(faults.found[0]) == "model.command: 'a b c' is no list; write it as [a, b]"
 
 
 def columns_of(candidate, reference, text="3141592653589793"):

@@ -31,7 +31,10 @@ LEVELS = 65535
 STEP = REACH / LEVELS
 """The widest step (nats) between two log-probabilities of a row: 2.44e-4; none is off by more than half of it."""
 KL_FLOOR = 1e-5
-"""What a model's KL from its own file is per position, in nats, of either sign: a smaller one says nothing."""
+"""How far off 0 a model's KL from its own file is (nats, root mean square over positions), of either sign.
+
+A smaller KL of a position says nothing. Of SmolLM2-135M it is 1e-5, -5e-5 to 5e-5 at most, and below 1e-6 on average.
+"""
 LEAST_LOGP = -REACH
 """llama.cpp leaves tokens that the base holds less likely than this (p < 1.1e-7) out of its KL."""
 LEAST_TAIL = 1e-9

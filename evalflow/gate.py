@@ -31,12 +31,12 @@ class Gate:
 
     One of `floor`, `ceiling`, `equals`, `between`, `verdict`. Floors and ceilings are inclusive unless `strict`. On a
     comparison they read the delta (candidate minus reference). `count` reads the number of units instead of their
-    share, `of` requires that denominator, `bound` reads an end of the interval instead of the value. `when` names
-    conditions of the arm that must hold, else the gate is skipped. `allow_reason` names the reason of undefinedness
-    that passes (`saturated`: every answer right, so no spread can show; `no disagreement`: two arms choose alike);
-    `allow_partial` lets the gate be read on a part of the dataset, `allow_sessions` on times that were taken in more
-    than one session. `coverage` is the least share of what was planned that must have been scored (of a comparison:
-    paired): a score that rises as items fail is not read.
+    share, `of` requires that denominator, `bound` reads an end of the interval instead of the value, or `both` ends:
+    the whole interval must be so. `when` names conditions of the arm that must hold, else the gate is skipped.
+    `allow_reason` names the reason of undefinedness that passes (`saturated`: every answer right, so no spread can
+    show; `no disagreement`: two arms choose alike). `allow_partial` lets the gate be read on a part of the dataset,
+    `allow_sessions` on times that were taken in more than one session. `coverage` is the least share of what was
+    planned that must have been scored (of a comparison: paired): a score that rises as items fail is not read.
     """
 
     figure: str
@@ -51,7 +51,7 @@ class Gate:
     margin: float | None = None
     count: bool = False
     of: int | None = None
-    bound: Literal["value", "lower", "upper"] = "value"
+    bound: Literal["value", "lower", "upper", "both"] = "value"
     when: Mapping[str, Any] = field(default_factory=dict)
     expect: Literal["pass", "fail"] = "pass"
     report_only: bool = False
@@ -146,10 +146,7 @@ class Gate:
             if lost:  # seeds are averaged inside an item: with some missing, share times rows is no count
                 return Judged("unreadable", None, figure.n_scored, f"no count, {lost} of {figure.n_total} not scored")
             return self._hold(float(round(count)), figure.n_scored)
-        number = {"value": figure.value, "lower": figure.low, "upper": figure.high}[self.bound]
-        if number is None:
-            return Judged("unreadable", None, figure.n_scored, "the figure has no interval")
-        return self._hold(number, figure.n_scored)
+        return self._read(figure.value, (figure.low, figure.high), figure.n_scored, "the figure")
 
     def on_delta(self, delta: Delta) -> Judged:
         """Hold a comparison's delta, or its conclusion, against the threshold."""
@@ -165,10 +162,16 @@ class Gate:
             return Judged("unreadable", None, delta.n_pairs, f"{delta.n_pairs} pairs, not {self.of}")
         if self.verdict is not None:
             return self._on_verdict(delta, delta.delta)
-        number = {"value": delta.delta, "lower": delta.low, "upper": delta.high}[self.bound]
-        if number is None:
-            return Judged("unreadable", None, delta.n_pairs, "the delta has no interval")
-        return self._hold(number, delta.n_pairs)
+        return self._read(delta.delta, (delta.low, delta.high), delta.n_pairs, "the delta")
+
+    def _read(self, value: float, ends: tuple[float | None, float | None], n: int, whose: str) -> Judged:
+        """Hold what `bound` names of a number and its interval; of both ends, the one that is nearer to failing."""
+        low, high = ends
+        numbers = {"value": (value,), "lower": (low,), "upper": (high,), "both": (low, high)}[self.bound]
+        held = [self._hold(number, n) for number in numbers if number is not None]
+        if len(held) < len(numbers):
+            return Judged("unreadable", None, n, f"{whose} has no interval")
+        return min(held, key=lambda judged: (judged.outcome != "fail", self.slack(judged.value)))
 
     def _over_sessions(self, n: int | None) -> str | None:
         """Why a time of so many sessions is not read; None where it is, or is no time."""

@@ -235,8 +235,8 @@ class Figure:
 class Delta:
     """Candidate minus reference on the items that both answered.
 
-    `p` is the test that gates (over clusters where items are dependent), `p_items` the same test over items, `p_mid` the
-    mid-p of a sign test. `bootstrap` ends are percentiles, `bca` ends corrected for bias and skewness.
+    `p` is the test that gates (over clusters where items are dependent), `p_items` the same test over items, and
+    `p_mid` the mid-p of a sign test. `bootstrap` ends are percentiles, `bca` ends corrected for bias and skewness.
     `bound_low` and `bound_high` are one-sided bounds at `level`, for claims with a margin. `mde` is the smallest
     difference that this run could have shown; `words` says the whole in a sentence. `n_sessions` is as a figure's.
     """

@@ -429,3 +429,21 @@ def test_two_arms_that_choose_alike_may_pass():
     assert gate.on_figure(Figure(0.2, n_total=3, n_scored=3)).outcome == "fail"
     control = replace(gate, expect="fail")
     assert control.result(control.on_figure(Figure(None, reason="no disagreement"))).outcome == "fail"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "outcome", "value"),
+    [(-0.4, 0.5, "pass", 0.5), (-0.5, 1.5, "fail", 1.5), (-2.0, 0.5, "fail", -2.0), (-0.9, 0.5, "pass", -0.9)],
+)
+def test_both_ends_of_an_interval_have_to_hold(low: float, high: float, outcome: str, value: float) -> None:
+    """What is between two thresholds is so with its whole interval; the end that decides is the one that is told."""
+    held = Gate("x", between=(-1.0, 1.0), bound="both").on_figure(
+        Figure(0.0, low=low, high=high, n_total=9, n_scored=9)
+    )
+    assert (held.outcome, held.value) == (outcome, value)
+
+
+def test_both_ends_of_no_interval_are_unreadable() -> None:
+    """A figure that has a value and no interval has not shown that it lies within anything."""
+    held = Gate("x", between=(-1.0, 1.0), bound="both").on_figure(Figure(0.0, n_total=9, n_scored=9))
+    assert (held.outcome, held.reason) == ("unreadable", "the figure has no interval")

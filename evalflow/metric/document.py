@@ -93,6 +93,10 @@ class DocumentMetric(Metric):
         """The text's own mean."""
         return stats[2] / stats[0] if stats[0] else 0.0
 
+    def places(self, unit: Answer) -> Sequence[Place]:
+        """The text's worst positions, which a report names."""
+        return worst_places(unit, self.badness(unit))
+
     def badness(self, unit: Answer) -> Values | None:
         """What its positions are ranked by (P of the whole text), the largest being the worst; None ranks none."""
         return None

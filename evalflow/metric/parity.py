@@ -6,14 +6,14 @@ finite row, and no gate reads a figure that lost one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from evalflow.metric.document import Deviation, DocumentMetric, NaiveT, RootMeanSquare, Values, column
+from evalflow.metric.document import Deviation, DocumentMetric, NaiveT, Place, RootMeanSquare, Values, column
 from evalflow.metric.perplexity import exp, exponential
 from evalflow.metric.protocol import Answer, Clusters, Reading, Stack
 from evalflow.numeric.interval import Interval
@@ -278,10 +278,13 @@ class FreeRun(DocumentMetric):
         found = super().interval(stack, clusters, level)
         return None if found is None else replace(found, low=max(0.0, found.low), high=min(1.0, found.high))
 
-    def detail(self, unit: Answer) -> Mapping[str, Any]:
-        """The token of the text, counted on into what was written, at which the two part; None where they do not."""
-        columns = unit.row.columns
-        return {} if columns is None else {"parted_at": columns.facts.get("free_run_parted")}
+    def places(self, unit: Answer) -> Sequence[Place]:
+        """The token, counted from the text's first on into what was written, at which the two part."""
+        facts = {} if unit.row.columns is None else unit.row.columns.facts
+        parted, shared = facts.get("free_run_parted"), facts.get("free_run_shared")
+        if parted is None or shared is None:
+            return ()
+        return [Place(int(parted), 1 - shared, "what each wrote on its own parts here")]
 
 
 def nll_difference(unit: Answer) -> Values | None:

@@ -6,20 +6,20 @@ one entry per text and bin of a logarithmic scale, so that memory does not grow 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
-from evalflow.metric.document import Values, column
+from evalflow.metric.document import Place, Values, column, worst_places
 from evalflow.metric.parity import nll_difference
 from evalflow.metric.percentiles import check_percentiles, share_of
 from evalflow.metric.protocol import Answer, Clusters, Grain, Metric, Reading, Stack
 from evalflow.numeric.bootstrap import bootstrap_statistic
-from evalflow.numeric.cluster import cluster_codes
+from evalflow.numeric.cluster import cluster_codes, effective_clusters
 from evalflow.numeric.interval import Interval
-from evalflow.numeric.quantile import least_n, least_n_interval, weighted_type7
+from evalflow.numeric.quantile import least_n, weighted_type7
 from evalflow.numeric.undefined import Undefined
 
 _RESAMPLES = 1000
@@ -45,11 +45,15 @@ class PositionPercentile:
         return weighted_type7(stack[order, 0], stack[order, 1], share_of(self.percent))
 
     def interval(self, stack: Stack, clusters: Clusters, level: float) -> Interval | None:
-        """None where there are fewer clusters than the median's interval needs values."""
+        """None of fewer than 20 effective clusters, beyond p95 of fewer than 60: it would cover too little.
+
+        Simulated at level 0.95, texts of one size, 120 samples each: p50 and p95 are covered in .90-.91 with 20
+        clusters and .92-.96 with 60, p99 in .74 and .93; with 10, p95 in .83.
+        """
+        if effective_clusters(clusters) < (20 if self.percent <= 95 else 60):
+            return None
         _, codes = cluster_codes(clusters, len(stack))
         n_clusters = int(codes.max()) + 1
-        if n_clusters < least_n_interval(0.5, level):
-            return None
         order = np.argsort(stack[:, 0], kind="stable")
         ordered, times, codes = stack[order, 0], stack[order, 1].astype(np.int64), codes[order]
 
@@ -88,9 +92,9 @@ class Spread(Metric):
         """The value (P,) of every position, NaN where it has none; None for a row without such columns."""
         raise NotImplementedError
 
-    def badness(self, unit: Answer) -> Values | None:
-        """What its positions are ranked by, the largest being the worst."""
-        return self.values(unit)
+    def places(self, unit: Answer) -> Sequence[Place]:
+        """The text's worst positions: those of the largest values."""
+        return worst_places(unit, self.values(unit))
 
     def stats(self, unit: Answer) -> tuple[float, ...] | None:
         """Not kept: the positions are read from the row whenever a percentile is asked for."""

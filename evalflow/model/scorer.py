@@ -98,7 +98,10 @@ class Scorer(Model, Protocol):
 
 
 class TextScorer(Model, Protocol):
-    """A model that scores a whole text and gives no logits: a seat."""
+    """A model that scores a whole text and gives no logits: a seat.
+
+    One that scores only where its settings say so has `scores_texts`, which is False where they do not.
+    """
 
     async def score_text(self, text: str) -> TextScores:
         """Every token of the text and its log-probability.

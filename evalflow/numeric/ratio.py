@@ -51,8 +51,8 @@ def share_interval(sums: ArrayLike, counts: ArrayLike, clusters: Clusters, level
     """The interval of a share of positions, of which `sums` (N,) of `counts` (N,) in each text are so.
 
     Wilson, on the number of independent positions that would have the clustered se of `ratio_interval`, at most as many
-    as there are: method "wilson, clustered". Where fewer than two clusters hold any (or hold any that is not), nothing
-    tells how dependent they are; it is then plain Wilson over positions, method "wilson".
+    as there are: method "wilson, clustered". All that lies in one cluster then counts as about one event. Where none is
+    so, or all are, nothing tells how dependent positions are; it is then plain Wilson over them, method "wilson".
 
     Raises:
         Undefined: as `ratio`, or "fewer than 2 effective clusters".
@@ -62,7 +62,7 @@ def share_interval(sums: ArrayLike, counts: ArrayLike, clusters: Clusters, level
     totals_g, sizes_g = _by_cluster(sums, counts, clusters)
     n = float(sizes_g.sum())
     rarer_g = totals_g if share <= 0.5 else sizes_g - totals_g
-    if np.count_nonzero(rarer_g) < 2:
+    if not rarer_g.any():
         return wilson(float(totals_g.sum()), n, level)
     se, effective = _ratio_se(share, totals_g, sizes_g)
     size = n if se <= 0 else min(n, share * (1 - share) / se**2)

@@ -10,10 +10,13 @@ from importlib.resources import files
 from typing import Any
 
 from evalflow.metric.document import DocumentMetric
+from evalflow.metric.protocol import Metric
+from evalflow.metric.rate import Rate
 from evalflow.record import SCHEMA_VERSION, Figure, Row
 from evalflow.runner.claim import Corpus, corpus
 from evalflow.runner.instrument import instrument
 from evalflow.runner.judge import Judgement
+from evalflow.runner.plan import Plan
 from evalflow.runner.score import Scores
 from evalflow.runner.stored_run import StoredRun
 from evalflow.runner.units import ArmScores
@@ -43,6 +46,7 @@ def build_report(run: StoredRun, scores: Scores, judgement: Judgement) -> dict[s
             for name, deltas in judgement.comparisons.items()
         },
         "gates": {name: asdict(gate) for name, gate in judgement.gates.items()},
+        "asked": _asked(plan),
         "coverage": _coverage(scores),
         "driver": {name: _driver(arm) for name, arm in scores.arms.items()},
         "calibration": run.state["calibration"],
@@ -52,6 +56,30 @@ def build_report(run: StoredRun, scores: Scores, judgement: Judgement) -> dict[s
     # tuples become lists here, so that what is validated and logged is what is written
     written: dict[str, Any] = json.loads(json.dumps(report, ensure_ascii=True, allow_nan=False, default=plain))
     return written
+
+
+def _asked(plan: Plan) -> dict[str, Any]:
+    """What a reader must know of the plan to read the rest: what a metric means, whom a comparison or gate reads."""
+    return {
+        "metrics": {key: _meaning(key, metric) for key, metric in plan.metrics.items()},
+        "comparisons": {
+            name: {"reference": one.reference, "candidate": one.candidate} for name, one in plan.comparisons.items()
+        },
+        "gates": {
+            name: {"where": dict(gate.where), "margin": gate.margin, "count": gate.count}
+            for name, gate in plan.gates.items()
+        },
+    }
+
+
+def _meaning(key: str, metric: Metric) -> dict[str, Any]:
+    return {
+        "figure": metric.figure or f"quality/{key}",
+        "grain": metric.grain,
+        "unit": metric.measured_in,
+        "higher_is_better": metric.higher_is_better,
+        "is_rate": isinstance(metric, Rate),
+    }
 
 
 def _session(session: Mapping[str, Any], run: StoredRun) -> dict[str, Any]:

@@ -117,7 +117,10 @@ def _held(gate: Mapping[str, Any]) -> str:
     """The number that was held against the threshold, and which end of its interval it is."""
     if gate["value"] is None:
         return "-"
-    return number(gate["value"]) + {"value": "", "lower": " (low end)", "upper": " (high end)"}[gate["bound"]]
+    return (
+        number(gate["value"])
+        + {"value": "", "lower": " (low end)", "upper": " (high end)", "both": " (an end)"}[gate["bound"]]
+    )
 
 
 def _failed(name: str, gate: Mapping[str, Any]) -> str:

@@ -16,7 +16,7 @@ from evalflow.runner.plan import Plan
 from evalflow.serving.protocol import Serving
 from evalflow.version import __version__
 
-PACKAGES = ("numpy", "scipy", "torch", "hydra-core", "mlflow")
+PACKAGES = ("numpy", "scipy", "torch", "hydra-core", "mlflow", "numba", "rapidfuzz", "regex", "transformers")
 
 
 def environment() -> dict[str, Any]:

@@ -200,11 +200,11 @@ class Parts:
         """What walks texts with an arm's model; None (and a fault) where the model cannot score."""
         sides = [side for side in (planned, beside) if side is not None]
         for side in sides:
-            if any(all(hasattr(side.model, part) for part in parts) for parts in (SCORES, SCORES_TEXT)):
+            fault = _why_not(side.model)
+            if fault is None:
                 continue
             if side is planned:  # a reference's fault is its own arm's, and named there
-                said = f"{type(side.model).__name__} scores no texts"
-                self.builder.faults.add(f"arms.{side.name}.model", said, "use tiny_gpt, hf, a recording, or a seat")
+                self.builder.faults.add(f"arms.{side.name}.model", *fault)
             return None
         walked = [Walked(side.model, side.scoring) for side in sides if side.scoring is not None]
         return Forced(*walked)
@@ -252,6 +252,15 @@ class Parts:
             if all(fault.where != one.where for one in known.found):
                 known.found.append(fault)
         return built
+
+
+def _why_not(model: Any) -> tuple[str, str] | None:
+    """Why a model cannot score texts, and what to do; None where it can."""
+    if not any(all(hasattr(model, part) for part in parts) for parts in (SCORES, SCORES_TEXT)):
+        return f"{type(model).__name__} scores no texts", "use tiny_gpt, hf, a recording, or a seat"
+    if not getattr(model, "scores_texts", True):
+        return "it was not asked to score prompts", "set model.scoring to echo or prompt_logprobs"
+    return None
 
 
 def overlay(base: Any, over: Mapping[str, Any]) -> Any:

@@ -12,7 +12,7 @@ import numpy as np
 
 from evalflow.errors import MetricError, StoredRunError
 from evalflow.metric.corpus import Corpus
-from evalflow.metric.document import DocumentMetric, Place, worst_places
+from evalflow.metric.document import DocumentMetric, Place
 from evalflow.metric.protocol import Answer, Clusters, Metric, Reading, Stack
 from evalflow.metric.rate import Rate
 from evalflow.metric.spread import Spread
@@ -137,7 +137,7 @@ class Scores:
             for row in self.arms[arm].rows.values():
                 if row_matches(row, where):
                     unit = Answer(items[row.item_id], row)
-                    found += [(row.item_id, place) for place in worst_places(unit, metric.badness(unit))]
+                    found += [(row.item_id, place) for place in metric.places(unit)]
         return sorted(found, key=lambda one: (-one[1].rank, one[0], one[1].at))
 
 

@@ -17,7 +17,7 @@ NAMED = 3
 GAP = "&nbsp; | "
 # these read better as a bare number
 PLAIN_UNITS = ("", "share")
-ENDS = {"value": "", "lower": " (low end)", "upper": " (high end)"}
+ENDS = {"value": "", "lower": " (low end)", "upper": " (high end)", "both": " (an end)"}
 
 
 def note(report: Mapping[str, Any]) -> str:

@@ -281,7 +281,7 @@ def test_how_long_two_arms_write_the_same() -> None:
     assert metric.value(stack) == 0.5
     found = metric.interval(stack, np.array(["a", "b", "c"], dtype=object), 0.95)
     assert found is not None and (found.low, found.high) == (0.0, 1.0), "a share, whatever t says of three texts"
-    assert metric.detail(texts[0]) == {"parted_at": 7}
+    assert [str(place) for place in metric.places(texts[1])] == ["at 7 (0.5): what each wrote on its own parts here"]
     assert metric.stats(answer("x")) is None
     assert metric.stats(text(nll=[1.0])) is None, "no free run was asked for"
     assert metric.higher_is_better and metric.lockstep

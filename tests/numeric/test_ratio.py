@@ -180,14 +180,11 @@ def test_settings_that_make_no_sense(function: object) -> None:
         function([1, 1, 0], [2, 2, 2], [0, 1, 2], 95)  # type: ignore[operator]
 
 
-@pytest.mark.parametrize(("k", "n"), [(0, 40), (1, 40), (40, 40), (39, 40), (0, 1), (1, 1)])
+@pytest.mark.parametrize(("k", "n"), [(0, 40), (40, 40), (0, 1), (1, 1)])
 def test_what_shows_no_dependence_has_plain_wilson(k: int, n: int) -> None:
-    """None, all, or only one text that has any: nothing tells how texts depend, and the interval is statsmodels'."""
+    """None or all: nothing tells how texts depend, and the interval is statsmodels'."""
     texts = 4 if n > 1 else 1
-    sums, counts = [0.0] * texts, [n / texts] * texts
-    sums[0] = float(min(k, 1))
-    if k > 1:
-        sums = [*[n / texts] * (texts - 1), n / texts - (n - k)]
+    sums, counts = [k / texts] * texts, [n / texts] * texts
     found = share_interval(sums, counts, list(range(texts)))
     assert found.method == "wilson"
     assert ends(found) == pytest.approx(proportion_confint(k, n, method="wilson"), abs=1e-12)
@@ -262,3 +259,12 @@ def test_a_share_of_too_few_clusters_has_none() -> None:
         share_interval([1.0, 2.0, 1.0], [50, 50, 1], ["a", "a", "b"])
     assert undefined.value.reason == "fewer than 2 effective clusters"
     assert share_interval([0.0, 0.0], [50, 50], ["a", "a"]).method == "wilson"
+
+
+def test_all_that_lies_in_one_text_is_about_one_event() -> None:
+    """A hundred positions of one text among 24 are one text of 24, and not a hundred of 2,400 positions."""
+    found = share_interval([100.0] + [0.0] * 23, [100.0] * 24, range(24))
+    low, high = proportion_confint(1, 24, method="wilson")
+    assert (found.low, found.high) == pytest.approx((low, high), rel=0.15)
+    alone = share_interval([1.0] + [0.0] * 23, [100.0] * 24, range(24))
+    assert alone.high == pytest.approx(proportion_confint(1, 2400, method="wilson")[1], rel=0.15)

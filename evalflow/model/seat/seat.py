@@ -201,6 +201,11 @@ class Seat(Model):
         completion = await seat.ask(seat.shape.path, body, f"{request.item_id}/{request.seed}")
         return _stopped(completion, request.decoding.stop)
 
+    @property
+    def scores_texts(self) -> bool:
+        """Whether it was asked to score prompts."""
+        return self.scoring != "off"
+
     async def score(self, text: str) -> PromptScores:
         """The log-probability of every token of a text but the first, by the seat itself.
 

@@ -18,6 +18,9 @@ class Scoring:
     where the model's beginning-of-text token stands: before `each` window, before the `first`, nowhere, or (`auto`)
     before each where the model's tokeniser puts one and nowhere else.
 
+    A `walk` as `llama_cpp` has it is one of whole chunks of `window` tokens, each scored in its second half alone, a
+    beginning-of-text token in place of its first; what is left over is not scored. Its base files hold no other.
+
     `path` is how a window is computed: `whole`, in `chunks` of `chunk` tokens, or token by token (`tokens`), the last
     two with the key-value cache of what came before. `batch` windows are computed at once, `backwards` in reverse
     order: neither can move a sound model by more than rounding.
@@ -28,6 +31,7 @@ class Scoring:
     window: int = 512
     stride: int | None = None
     bos: Bos = "auto"
+    walk: Literal["strided", "llama_cpp"] = "strided"
     path: Literal["whole", "chunks", "tokens"] = "whole"
     chunk: int = 32
     batch: int = 1
@@ -40,6 +44,8 @@ class Scoring:
             raise ValueError(f"window is {self.window}; give at least 2 tokens: one to see, one to score")
         if self.stride is not None and not 1 <= self.stride <= self.window:
             raise ValueError(f"stride is {self.stride}; give 1 to the window's {self.window} tokens")
+        if self.walk == "llama_cpp" and (self.stride is not None or self.bos == "first"):
+            raise ValueError("walk is llama_cpp, whose chunks do not overlap; leave stride out, and bos=first")
         if self.stride == self.window and self.bos in ("none", "first"):
             said = f"stride is {self.stride}, the whole window: nothing would stand before the first token of each"
             raise ValueError(f"{said}; give at most {self.window - 1}, or bos=each")

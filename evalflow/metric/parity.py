@@ -217,9 +217,13 @@ class NonFinite(DocumentMetric):
 
     def values(self, unit: Answer) -> Values | None:
         """1 where there is none."""
-        nll = column(unit, "nll")
-        others = [found for name in ("nll_ref", "kl") if (found := column(unit, name)) is not None]
-        return None if nll is None else (~np.isfinite(sum(others, nll))).astype(np.float64)
+        nll, reference, kl = (column(unit, name) for name in ("nll", "nll_ref", "kl"))
+        if nll is None:
+            return None
+        lost = ~np.isfinite(nll)
+        if reference is not None:  # beside logits, NaN is an NLL that a file does not know, of a row that is one
+            lost |= ~np.isfinite(reference) if kl is None else np.isinf(reference) | ~np.isfinite(kl)
+        return lost.astype(np.float64)
 
     def value(self, stack: Stack) -> float:
         """Their number."""

@@ -17,13 +17,17 @@ from numpy.typing import NDArray
 from evalflow.columns import Columns
 from evalflow.errors import ModelError
 from evalflow.model.protocol import Model
-from evalflow.model.reduction import nll, paired
+from evalflow.model.recorded.base_file import windows_of
+from evalflow.model.reduction import here, nll, paired
 from evalflow.model.scorer import SCORES, Encoded, Rows, Window
+from evalflow.numeric.base_file import head_kl
 from evalflow.numeric.windows import Bos, strided_plan
 from evalflow.record import Cache, Completion, Decoding, Request
 from evalflow.scoring import Scoring
 
 Kept = dict[str, NDArray[Any]]
+NOTHING = "nothing_to_score"
+"""The class of a text without a token that could be scored."""
 SHARED = ("vocabulary", "tokenizer", "bos")
 """What two models must have in common to be held against each other, where both say."""
 
@@ -44,6 +48,11 @@ class Walked:
     def own_tokens(self) -> bool:
         """Whether it reads texts by itself; a recording without tokens takes the other arm's."""
         return bool(getattr(self.model, "own_tokens", True))
+
+    @property
+    def gives_tokens(self) -> bool:
+        """Whether the other arm must take its tokens, because nobody knows the text that they are of."""
+        return bool(getattr(self.model, "gives_tokens", False))
 
     @property
     def bos(self) -> Bos:
@@ -151,7 +160,11 @@ class Forced(Model):
     def facts(self) -> Mapping[str, Any]:
         """The candidate's, how it scored, and the reference's under that name."""
         told = [{**side.model.facts(), "scorer": _scorer(side)} for side in self._sides]
-        return told[0] if self.reference is None else {**told[0], "reference": told[1]}
+        if self.reference is None:
+            return told[0]
+        fault = told[1].get("instrument_fault")
+        lifted = {} if fault is None else {"instrument_fault": f"the reference: {fault}"}
+        return {**lifted, **told[0], "reference": told[1]}
 
     async def close(self) -> None:
         """Close both, the second whatever becomes of the first."""
@@ -184,7 +197,7 @@ class Forced(Model):
         scores = await side.model.score_text(text)
         n = len(scores.logprobs)
         if n < 2:
-            raise ModelError(f"the text has {n} tokens: none can be scored; leave it out", "nothing_to_score")
+            raise ModelError(f"the text has {n} tokens: none can be scored; leave it out", NOTHING)
         place = np.arange(1, n, dtype=np.int32)
         kept = {
             "position": place,
@@ -197,7 +210,8 @@ class Forced(Model):
 
     async def _encoded(self, text: str, item_id: str) -> Encoded:
         """The tokens that both models read the text as."""
-        read: list[Encoded] = [await side.model.encode(text, item_id) for side in self._sides if side.own_tokens]
+        asked = [side for side in self._sides if side.gives_tokens] or [side for side in self._sides if side.own_tokens]
+        read: list[Encoded] = [await side.model.encode(text, item_id) for side in asked]
         if not read:
             raise ModelError("neither arm says what its tokens are; let one be a model that reads texts", "no_tokens")
         for other in read[1:]:
@@ -206,14 +220,17 @@ class Forced(Model):
 
     async def _walk(self, sides: Sequence[Walked], encoded: Encoded, item_id: str) -> Kept:
         """The columns of a text, by the sides that are given, the candidate first."""
-        windows = _windows(sides[0], encoded, item_id)
+        windows = _windows(sides[0], encoded, item_id, any(side.gives_tokens for side in sides))
+        if not windows:
+            raise ModelError(f"the text has {len(encoded.tokens)} tokens: none can be scored; leave it out", NOTHING)
+        least = sides[-1].model.scorer_facts().get("kl_least_logp") if len(sides) == 2 else None
         at_once = max(side.scoring.batch for side in sides)
         kept: list[Kept] = []
         for start in range(0, len(windows), at_once):
             group = windows[start : start + at_once]
             rows = [await side.rows(group) for side in sides]
             for place, window in enumerate(group):
-                scored = await asyncio.to_thread(_reduced, window, [one[place] for one in rows])
+                scored = await asyncio.to_thread(_reduced, window, [one[place] for one in rows], least)
                 kept.append({**_placed(window, encoded), **scored})
         return {name: np.concatenate([part[name] for part in kept]) for name in kept[0]}
 
@@ -232,11 +249,12 @@ class Forced(Model):
         return {"free_run_tokens": n, "free_run_shared": shared / n, "free_run_parted": at}
 
 
-def _windows(side: Walked, encoded: Encoded, item_id: str) -> list[Window]:
-    """The windows of a text; each scores what none before it did."""
+def _windows(side: Walked, encoded: Encoded, item_id: str, is_chunk: bool) -> list[Window]:
+    """The windows of a text; each scores what none before it did. A chunk of a walk is one window of llama.cpp's."""
     scoring, bos, n = side.scoring, side.bos, len(encoded.tokens)
-    if n < (1 if bos != "none" else 2):
-        raise ModelError(f"the text has {n} tokens: none can be scored; leave it out", "nothing_to_score")
+    if scoring.walk == "llama_cpp":
+        first = None if bos == "none" else side.model.scorer_facts()["bos"]
+        return list(windows_of(item_id, encoded.tokens, scoring.window, first, in_front=not is_chunk))
     windows = []
     for part in strided_plan(n, scoring.window, side.stride, bos):
         seen = encoded.tokens[part.start : part.stop]
@@ -258,13 +276,17 @@ def _placed(window: Window, encoded: Encoded) -> Kept:
     }
 
 
-def _reduced(window: Window, rows: Sequence[Rows]) -> Kept:
-    """What is kept of a window's logits: the candidate's alone, or held against the reference's."""
+def _reduced(window: Window, rows: Sequence[Rows], least: float | None) -> Kept:
+    """What is kept of a window's logits: the candidate's alone, or held against the reference's.
+
+    A reference whose log-probabilities are known down to `least` alone has a KL over those, no NLL of a target beneath,
+    and no largest difference.
+    """
     if len(rows) == 1:
         own = nll(rows[0], window.targets)
         return {"nll": own.nll, "argmax": _whole(own.argmax), "margin": own.margin}
     both = paired(rows[1], rows[0], window.targets)
-    return {
+    kept: Kept = {
         "nll": both.nll_cand,
         "argmax": _whole(both.argmax_cand),
         "nll_ref": both.nll_ref,
@@ -275,6 +297,12 @@ def _reduced(window: Window, rows: Sequence[Rows]) -> Kept:
         "dp": both.dp,
         "max_abs": both.max_abs,
     }
+    if least is not None:
+        ref_nv = here(rows[1])
+        known_n = ref_nv[np.arange(len(ref_nv)), window.targets] > least
+        kept |= {"nll_ref": np.where(known_n, both.nll_ref, np.nan), "kl": head_kl(ref_nv, here(rows[0]), least)}
+        del kept["max_abs"]
+    return kept
 
 
 def _whole(indices: NDArray[Any]) -> NDArray[np.int32]:
@@ -298,9 +326,9 @@ def _check_fits(side: Walked, window: int) -> None:
     facts = side.model.scorer_facts()
     if side.bos != "none" and facts["bos"] is None:
         raise ModelError(f"it has no beginning-of-text token to put before {side.bos}; set scoring.bos=none")
-    if side.stride == side.scoring.window and side.bos != "each":
+    if side.scoring.walk == "strided" and side.stride == side.scoring.window and side.bos != "each":
         raise ModelError("stride is the whole window, and no token stands before each; set scoring.bos or stride")
-    longest = window + (side.bos != "none")
+    longest = window + (side.bos != "none" and side.scoring.walk == "strided")
     if facts["context"] is not None and longest > facts["context"]:
         said = f"windows of {longest} tokens, and its context is {facts['context']}"
         raise ModelError(f"{said}; set scoring.window to at most {facts['context'] - (side.bos != 'none')}")

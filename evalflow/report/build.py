@@ -125,7 +125,7 @@ def _limits_of(scores: Scores) -> list[str]:
         if most is not None and most < asked:
             whose = "its largest group has" if arm.planned.arm.cache == "warm" else "there are"
             told.append(f"arm {name} asks {asked} at a time, and can have {most} in flight: {whose} {most} items")
-        told += _unlisted(name, arm)
+        told += [*_unlisted(name, arm), *_quantised(name, arm)]
         if arm.trace is not None and "settle_failed" in arm.trace.facts:
             told.append(f"arm {name} was not looked at after its last answer: {arm.trace.facts['settle_failed']}")
         share = corpus_of(arm).share
@@ -134,6 +134,18 @@ def _limits_of(scores: Scores) -> list[str]:
         if arm.cache_claim.outcome == "broken":
             told.append(f"arm {name} was not what it claims: {arm.cache_claim.why}")
     return told
+
+
+def _quantised(name: str, arm: ArmScores) -> list[str]:
+    """What a reference whose log-probabilities are in steps leaves unknown of a KL."""
+    reference = arm.trace.facts.get("reference") if arm.trace else None
+    scorer = reference.get("scorer") if isinstance(reference, Mapping) else None
+    floor = scorer.get("kl_floor_nats") if isinstance(scorer, Mapping) else None
+    if not isinstance(floor, float) or not isinstance(scorer, Mapping):
+        return []
+    step, least = scorer["step_nats"], scorer["kl_least_logp"]
+    steps = f"log-probabilities in steps of up to {step:.3g} nats, none below {least:g}"
+    return [f"arm {name}'s reference holds {steps}: a KL is known to about {floor:.1g} nats a position, either way"]
 
 
 def _unlisted(name: str, arm: ArmScores) -> list[str]:

@@ -202,6 +202,7 @@ def test_two_infinite_nlls_are_no_difference(metric: Metric) -> None:
         ({"nll": [1.0, 1.0, 1.0], "nll_ref": [NAN, 1.0, 1.0]}, 1),
         ({"nll": [1.0, 1.0, 1.0], "nll_ref": [1.0, 1.0, INF], "kl": [1.0, INF, 1.0]}, 2),
         ({"nll": [NAN, 1.0, 1.0], "nll_ref": [NAN, 1.0, 1.0], "kl": [NAN, 1.0, 1.0]}, 1),
+        ({"nll": [1.0, 1.0], "nll_ref": [NAN, INF], "kl": [1.0, 1.0]}, 1),
         ({"nll": [1.0, 1.0]}, 0),
     ],
 )

@@ -112,6 +112,7 @@ CHANGES: Mapping[type, Mapping[str, dict[str, Any]]] = {
         "window": scoring(window=32),
         "stride": scoring(stride=16),
         "bos": scoring(bos="first"),
+        "walk": scoring(walk="llama_cpp"),
         "path": scoring(path="tokens"),
         "chunk": scoring(path="chunks", chunk=8),
         "batch": scoring(batch=2),
@@ -133,6 +134,7 @@ CHANGES: Mapping[type, Mapping[str, dict[str, Any]]] = {
     },
 }
 """A change of each field of each class that makes a config."""
+SCORED_FIRST = ("window", "stride", "bos", "walk", "path", "batch", "backwards", "free_run")
 UNDER: Mapping[tuple[type, str], dict[str, Any]] = {
     (Shard, "index"): {"shard": {"index": 0, "of": 3}},
     (Shard, "of"): {"shard": {"index": 0, "of": 3}},
@@ -140,7 +142,7 @@ UNDER: Mapping[tuple[type, str], dict[str, Any]] = {
     (Arm, "hit_floor"): arm(cache="warm"),
     (Arm, "scoring"): scored(),
     (Arm, "reference"): scored(),
-    **{(Scoring, name): scoring() for name in ("window", "stride", "bos", "path", "batch", "backwards", "free_run")},
+    **{(Scoring, name): scoring() for name in SCORED_FIRST},
     (Scoring, "chunk"): scoring(path="chunks"),
     (Scoring, "free_from"): scoring(free_run=4),
 }

@@ -139,6 +139,7 @@ def run(config: Mapping[str, Any], *, allow: Sequence[str] = (), progress: bool 
         if done.interrupted:
             raise KeyboardInterrupt(f"interrupted; run {done.run.run_id} is on disk, and the same call goes on with it")
         tracked = track(plan.tracking, done, Path(plan.runner.outputs))
+    notices += [done.unpaged] if done.unpaged else []
     notices += [f"MLflow: {tracked.link}"] if tracked.link else []
     notices += [tracked.trouble] if tracked.trouble else []
     return Run(done.folder, done.report, done.exit_code, tuple(done.rows), done.items, tuple(notices))

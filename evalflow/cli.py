@@ -28,6 +28,7 @@ evalflow: declarative experiments for language models
   evalflow score RUN                     score and judge a stored run again, without its model
   evalflow merge RUN RUN ...             put the shards of a run together
   evalflow track RUN                     log a stored run to MLflow
+  evalflow report RUN [--to FILE]        write the run's HTML page anew; with --private without prompts and answers
   evalflow export RUN [--to DIR]         rows, figures, comparisons and gates as CSV
   evalflow adjudicate RUN [--out FILE]   where annotators part, in context, as CSV; or --confusions
   evalflow clean [--keep N]              say which old runs would be removed; --yes removes them
@@ -61,7 +62,7 @@ HYDRA_FLAGS = (
 )
 SWEEP_FLAGS = ("-m", "--multirun")
 THREADS_END_WITHIN_S = 5.0
-COMMANDS = ("list", "score", "merge", "track", "export", "adjudicate", "clean", "calibrate", "ui")
+COMMANDS = ("list", "score", "merge", "track", "report", "export", "adjudicate", "clean", "calibrate", "ui")
 
 
 Command = Callable[[Sequence[str], Options], int]

@@ -6,6 +6,7 @@ import contextlib
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from evalflow.model.protocol import Model
 from evalflow.record import Item, Row
 from evalflow.report.build import build_report
 from evalflow.report.files import write_report
+from evalflow.report.html.page_file import drop_page, private_page, write_page
 from evalflow.runner.build import Builder, Faults
 from evalflow.runner.execute import Progress
 from evalflow.runner.journal import check_writable, now_iso
@@ -32,7 +34,7 @@ from evalflow.tracking.finished_sweep import FinishedSweep
 
 @dataclass(frozen=True)
 class Done:
-    """A run that was scored, judged and reported. `unwritten` is why its report is not on disk.
+    """A run that was scored, judged and reported. `unwritten` is why its report is not on disk, `unpaged` why its page.
 
     `stopped` says that it was asked to stop, be it that all its rows came nevertheless; `summary` is how the plan wants
     to be told.
@@ -42,6 +44,7 @@ class Done:
     report: Mapping[str, Any]
     rows: Sequence[Row]
     unwritten: OutputError | None = None
+    unpaged: str | None = None
     stopped: bool = False
     summary: str = "table"
 
@@ -161,12 +164,14 @@ def scored(plan: Plan, run: StoredRun) -> Done:
         report = build_report(run, scores, judge(scores))
     except MetricError as fault:
         raise MetricError(f"{fault}: evalflow score {run.folder}") from fault
-    unwritten = None
+    unwritten = unpaged = None
+    drop_page(run.folder)
     try:
         write_report(run.folder, report, scores.rows)
+        unpaged = write_page(run.folder, report, scores.rows, run.items)
     except OutputError as fault:
         unwritten = fault  # the verdict is said first
-    return Done(run, report, scores.rows, unwritten, summary=plan.summary)
+    return Done(run, report, scores.rows, unwritten, unpaged, summary=plan.summary)
 
 
 def track(tracking: Any, done: Done, outputs: Path) -> Tracked:
@@ -179,7 +184,8 @@ def track(tracking: Any, done: Done, outputs: Path) -> Tracked:
     state = done.run.state
     # a tracker gets copies: nothing that it does to them can change the answer
     report, rows = copy.deepcopy(dict(done.report)), list(done.rows)
-    finished = FinishedRun(done.folder, report, rows, done.items, state["sweep_id"], dict(state["swept"]))
+    page = partial(private_page, done.report, done.rows, done.items)
+    finished = FinishedRun(done.folder, report, rows, done.items, state["sweep_id"], dict(state["swept"]), page)
     return _marked(done.folder, lambda: tracking.log(finished, outputs))
 
 

@@ -100,6 +100,7 @@ def show(done: Done, options: Options, exit_code: int) -> None:
     if options.voice != "none":
         say(tell)
     complain(None if done.unwritten is None else str(done.unwritten))
+    complain(done.unpaged)
 
 
 def summarise(done: Done) -> None:

@@ -25,7 +25,8 @@ from evalflow.tracking.note import note
 
 # the others hold or may quote answers; these two do not
 SAFE_FILES = ("report.json", "config.yaml")
-OTHER_FILES = ("junit.xml", "report.html", "console.txt", "rows.jsonl", "scores.jsonl")
+PAGE = "report.html"
+OTHER_FILES = ("junit.xml", PAGE, "console.txt", "rows.jsonl", "scores.jsonl")
 # a longer one pushes the tag's own name out of sight on the run page; report.json has it whole
 SHORT_HASH = 12
 GIT_TAG = "evalflow.git"
@@ -130,7 +131,9 @@ def _report_entry(run: FinishedRun, shared: Mapping[str, str], place: int) -> En
     verdict = str(report["verdict"])
     gates, undecided = _gate_numbers(report["gates"])
     deltas, told = numbers(_deltas(report["comparisons"]))
-    names = SAFE_FILES if PRIVATE_TAG in shared else SAFE_FILES + OTHER_FILES
+    private = PRIVATE_TAG in shared
+    names = SAFE_FILES if private else SAFE_FILES + OTHER_FILES
+    page = run.private_page() if private else None  # the one in the folder has texts
     files = [run.folder / name for name in names]
     tags = {
         **shared,
@@ -146,7 +149,7 @@ def _report_entry(run: FinishedRun, shared: Mapping[str, str], place: int) -> En
         tags=as_tags(tags),
         params=as_params({**_swept(run), "dataset": report["dataset"]["name"]}),
         metrics={**gates, **deltas, **_counts(run)},
-        texts={},
+        texts={} if page is None else {PAGE: page},
         files=tuple(path for path in files if path.name in SAFE_FILES or path.exists()),
         start_ms=start,
         end_ms=max(start, milliseconds(report["finished"] or report["started"])),

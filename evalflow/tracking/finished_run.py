@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ class FinishedRun:
     """A run whose results are on disk: its folder, the content of its report.json, its scored rows and items.
 
     `sweep_id` joins the runs of one sweep (None: the run stands alone), and `swept` says what the sweep gave
-    this one (`{"arms.warm.concurrency": 6}`).
+    this one (`{"arms.warm.concurrency": 6}`). `private_page` makes the run's page without anybody's texts.
     """
 
     folder: Path
@@ -24,6 +24,7 @@ class FinishedRun:
     items: Sequence[Item]
     sweep_id: str | None = None
     swept: Mapping[str, Any] = field(default_factory=dict)
+    private_page: Callable[[], str | None] = lambda: None
 
     @property
     def run_id(self) -> str:

@@ -178,7 +178,7 @@ def test_a_run_holds_its_own_files_alone(cli: Cli, experiment: Experiment) -> No
     ran = cli(*experiment(gates=GATE))
     assert ran.folder is not None
     known = {"run.json", "config.yaml", "items.jsonl", "rows.jsonl", "probes.jsonl", "arms.json", ".lock"}
-    written = {"report.json", "scores.jsonl", "junit.xml", "tracking.json"}
+    written = {"report.json", "report.html", "scores.jsonl", "junit.xml", "tracking.json"}
     assert {path.name for path in ran.folder.iterdir()} == known | written
 
 

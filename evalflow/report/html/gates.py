@@ -1,0 +1,107 @@
+"""Gates as the page shows them: what was wanted, what was found, and what decided."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from evalflow.report.html.conditions import in_words
+from evalflow.report.html.shown_number import MINUS, number, signed, writer
+
+MARKS = {"pass": "✓", "fail": "✗", "unreadable": "?", "skipped": "–", "incomplete": "…"}
+"""Beside the word of an outcome or a verdict, for who looks before reading."""
+ENDS = {"value": "", "lower": "low end", "upper": "high end", "both": "an end"}
+_SEED = re.compile(r" \(seed -?\d+\)$")
+
+
+@dataclass(frozen=True)
+class GateLine:
+    """One gate in words. `rows` are those that decided it, the worst first, of `n_rows`."""
+
+    name: str
+    outcome: str
+    mark: str
+    report_only: bool
+    figure: str
+    whose: str
+    where: str
+    value: str
+    end: str
+    interval: str
+    unit: str
+    wanted: str
+    n: str
+    noise_floor: str
+    reason: str
+    on_fail: str
+    rows: tuple[str, ...]
+    n_rows: int
+
+    @property
+    def missed(self) -> bool:
+        """Whether it has a part in a verdict that is no pass."""
+        return self.outcome in ("fail", "unreadable") and not self.report_only
+
+
+def gate_lines(report: Mapping[str, Any], ids: Collection[str], private: bool) -> list[GateLine]:
+    """Every gate, in the report's order. Private, what decided is named by id alone: a position has text around it."""
+    return [_line(report, name, gate, ids, private) for name, gate in report["gates"].items()]
+
+
+def _line(
+    report: Mapping[str, Any], name: str, gate: Mapping[str, Any], ids: Collection[str], private: bool
+) -> GateLine:
+    asked, known = report["asked"]["gates"][name], gate["value"] is not None
+    ends = () if asked["where"] or asked["count"] else _ends(gate, _figure_of(report, gate))
+    write = writer([gate["value"], *ends], [ends[1] - ends[0]] if ends else [])
+    if gate["comparison"] is not None:
+        write = partial(signed, write=write)
+    threshold = gate["threshold"].replace(">=", "≥").replace("<=", "≤").replace("-", MINUS)
+    rows = [row for row in gate["rows"] if not private or row in ids or _SEED.sub("", row) in ids]
+    return GateLine(
+        name=name,
+        outcome=gate["outcome"],
+        mark=MARKS[gate["outcome"]],
+        report_only=gate["report_only"],
+        figure=gate["figure"],
+        whose=gate["comparison"] or gate["arm"] or "every arm",
+        where=", ".join(f"{key} = {in_words(value)}" for key, value in asked["where"].items()),
+        value=write(gate["value"]) if known else "",
+        end=ENDS[gate["bound"]] if known else "",
+        interval=f"[{', '.join(write(end) for end in ends)}]" if ends else "",
+        unit=_unit(report, gate["figure"]),
+        wanted=f"not {threshold}" if gate["expected"] == "fail" else threshold,
+        n="" if gate["denominator"] is None else f"{gate['denominator']:,}",
+        noise_floor="" if gate["noise_floor"] is None else number(gate["noise_floor"]),
+        reason=gate["reason"] or "",
+        on_fail=gate["on_fail"] or "",
+        rows=tuple(rows),
+        n_rows=gate["n_rows"],
+    )
+
+
+def _figure_of(report: Mapping[str, Any], gate: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The figure or difference that was held, as the report has it over all rows."""
+    if gate["comparison"] is not None:
+        found: Mapping[str, Any] = report["comparisons"][gate["comparison"]][gate["figure"]]
+        return found
+    arm = report["arms"].get(gate["arm"] or "", {"figures": {}})
+    figure: Mapping[str, Any] | None = arm["figures"].get(gate["figure"])
+    return figure
+
+
+def _ends(gate: Mapping[str, Any], figure: Mapping[str, Any] | None) -> tuple[float, ...]:
+    """The interval's ends, where what the gate held is this figure."""
+    if figure is None or figure["low"] is None or figure["high"] is None or gate["value"] is None:
+        return ()
+    value = figure["delta"] if gate["comparison"] is not None else figure["value"]
+    held = {"value": value, "lower": figure["low"], "upper": figure["high"]}[gate["bound"]]
+    return (figure["low"], figure["high"]) if held == gate["value"] else ()
+
+
+def _unit(report: Mapping[str, Any], figure: str) -> str:
+    units = [arm["figures"][figure]["unit"] for arm in report["arms"].values() if figure in arm["figures"]]
+    return units[0] if units and units[0] != "share" else ""

@@ -1,0 +1,107 @@
+"""A run's page: what its report says and what its rows show, in the order in which a reader asks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from evalflow.record import Item, Row
+from evalflow.report.html.arms import arms_of
+from evalflow.report.html.deltas import deltas_of
+from evalflow.report.html.failing import failing_of
+from evalflow.report.html.figure_table import broken_down
+from evalflow.report.html.gates import MARKS, gate_lines
+from evalflow.report.html.instrument import instrument_of
+from evalflow.report.html.latencies import latencies
+from evalflow.report.html.position_spread import spreads
+from evalflow.report.html.seeds import seed_spreads
+from evalflow.report.html.template import rendered
+from evalflow.report.html.worst_positions import worst_positions
+
+TITLES = {
+    "gates": "Gates",
+    "arms": "Arms side by side",
+    "deltas": "Paired differences",
+    "latency": "Latency",
+    "positions": "Distance from the reference",
+    "kinds": "By kind",
+    "seeds": "Seed by seed",
+    "worst": "Worst positions",
+    "failing": "Failing rows",
+    "limits": "What this does not show",
+    "instrument": "Instrument",
+    "notes": "Notes",
+}
+"""Section -> its title, in their order; one that has nothing to show is not there."""
+
+
+def page(report: Mapping[str, Any], rows: Sequence[Row], items: Iterable[Item], private: bool = False) -> str:
+    """The HTML page of a report and the scored rows that it was made from; the same input gives the same text.
+
+    Private, it holds no prompt, target or answer, nor a message that could quote one, and says so.
+    """
+    known = {item.id: item for item in items}
+    sections = _sections(report, rows, known, private)
+    return rendered(
+        {
+            **sections,
+            "titles": {name: title for name, title in TITLES.items() if sections[name]},
+            "report": report,
+            "mark": MARKS[report["verdict"]],
+            "missed": [gate for gate in sections["gates"] if gate.missed],
+            "facts": _facts(report),
+            "private": private,
+        }
+    )
+
+
+def _sections(
+    report: Mapping[str, Any], rows: Sequence[Row], items: Mapping[str, Item], private: bool
+) -> dict[str, Any]:
+    """What each section shows; empty or None where that is nothing."""
+    return {
+        "gates": gate_lines(report, items, private),
+        "arms": arms_of(report, private),
+        "deltas": deltas_of(report),
+        "latency": latencies(report, rows),
+        "positions": spreads(report, rows, items),
+        "kinds": broken_down(report),
+        "seeds": seed_spreads(report),
+        "worst": worst_positions(report, private),
+        "failing": failing_of(report, rows, items, private),
+        "limits": report["limits"],
+        "instrument": instrument_of(report, private),
+        "notes": report["notes"],
+    }
+
+
+def _facts(report: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What the run was, in a few words each."""
+    dataset, coverage = report["dataset"], report["coverage"]
+    rows = f"{coverage['n_rows']:,} of {coverage['n_planned']:,} planned"
+    told = [
+        ("run", report["run_id"]),
+        ("started", _moment(report["started"])),
+        ("dataset", f"{dataset['name']}, {dataset['n']:,} items"),
+        ("rows", rows + (f", {coverage['n_error']:,} in error" if coverage["n_error"] else "")),
+        ("instrument", report["instrument"]["hash"][:12]),
+    ]
+    if report["finished"]:
+        taken = datetime.fromisoformat(report["finished"]) - datetime.fromisoformat(report["started"])
+        told.insert(2, ("took", _duration(taken.total_seconds())))
+    return told
+
+
+def _moment(told: str) -> str:
+    """An ISO moment to the second, as the run wrote it."""
+    moment = datetime.fromisoformat(told)
+    return f"{moment:%Y-%m-%d %H:%M:%S} {moment.tzname() or ''}".strip()
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {rest} s" if minutes else f"{seconds:.1f} s"

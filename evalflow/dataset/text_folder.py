@@ -23,11 +23,11 @@ _PARAGRAPH = re.compile(r"(?:^[^\n]*\S[^\n]*(?:\n|\Z))+", re.MULTILINE)
 class TextFolder:
     """The UTF-8 files of a folder (a path, or `package:NAME`) whose names match `glob`, by their relative path.
 
-    `recursive` takes those of its sub-folders too, or of those that `folders` names; links to folders are not followed, and what is hidden (a name that
-    begins with a dot) is left alone. An item is a file, its id the relative path; or, with `split: paragraph`, the
-    lines between blank ones, its id `path#1`, `path#2`, and so on. Its prompt is the text exactly, without a byte
-    order mark at the file's start and without the line end that a paragraph ends in. Its cluster is the file, its kind
-    the sub-folder. A file of blanks alone is refused, unless `empty` is `skip`.
+    `recursive` takes those of its sub-folders too, or of those that `folders` names; links to folders are not followed,
+    and what is hidden (a name that begins with a dot) is left alone. An item is a file, its id the relative path; or,
+    with `split: paragraph`, the lines between blank ones, its id `path#1`, `path#2`, and so on. Its prompt is the text
+    exactly, without a byte order mark at the file's start and without the line end that a paragraph ends in. Its
+    cluster is the file, its kind the sub-folder. A file of blanks alone is refused, unless `empty` is `skip`.
     """
 
     path: str

@@ -38,8 +38,9 @@ def row_from_json(line: str, where: str) -> Row:
             raise TypeError("status error without an error")
         if row.draft is None and row.status not in ("error", "unscored"):
             raise TypeError(f"status {row.status} without a draft")
-        for name in () if row.columns is None else row.columns.packed:
-            _ = row.columns[name]  # refused here, where the line is known, if it is damaged
+        if row.columns is not None:
+            for name in row.columns.packed:
+                _ = row.columns[name]  # refused here, where the line is known, if it is damaged
     except (KeyError, TypeError, AttributeError, ValueError) as fault:
         raise StoredRunError(f"{where}: not a row of schema {SCHEMA_VERSION} ({fault}); restore the file") from None
     return row

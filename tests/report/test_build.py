@@ -61,6 +61,21 @@ def test_what_the_run_was(report: dict[str, Any]):
     assert report["coverage"] == {"n_planned": 16, "n_rows": 16, "n_error": 1}
 
 
+def test_what_was_asked_is_told(tmp_path: Path):
+    """What each metric's numbers mean, whom a comparison holds against whom, and which rows a gate reads."""
+    gates = {
+        **GATES,
+        "some": {"figure": "quality/exact", "arm": "new", "floor": 1, "count": True, "where": {"kind": "x"}},
+    }
+    asked = made(tmp_path, gates=gates)[0]["asked"]
+    told = {"grain": "row", "unit": "share", "higher_is_better": True, "is_rate": True}
+    assert asked["metrics"]["exact"] == {"figure": "quality/exact", **told}
+    assert asked["metrics"]["ttft"]["figure"] == "lat/ttft_s" and not asked["metrics"]["ttft"]["is_rate"]
+    assert asked["comparisons"] == {"new_vs_base": {"reference": "base", "candidate": "new"}}
+    assert asked["gates"]["gain"] == {"where": {}, "margin": 0.1, "count": False}
+    assert asked["gates"]["some"] == {"where": {"kind": "x"}, "margin": None, "count": True}
+
+
 def test_a_session_that_gave_no_row_is_listed_and_counts_for_nothing(tmp_path: Path):
     """One that was stopped at once is told with 0 rows; it makes of one session's times no two, and has no machine."""
     idle = {**SESSIONS[0], "session": "s0", "environment": {"python": "2"}}

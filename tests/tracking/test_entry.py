@@ -211,6 +211,18 @@ def test_private_refuses_a_report_whose_gates_quote_answers(make_run: MakeRun) -
         entries(run, private=True, git=None)
 
 
+def test_the_page_is_logged_as_it_lies_there_and_privately_without_texts(make_run: MakeRun) -> None:
+    """The report run has report.html; privately the one that is made for it, and none where it cannot be made."""
+    run = make_run("page")
+    open_entry = entries(run, private=False, git=None)[-1]
+    assert "report.html" in [path.name for path in open_entry.files] and open_entry.texts == {}
+    private = replace(run, private_page=lambda: "<p>nobody's texts</p>")
+    entry = entries(private, private=True, git=None)[-1]
+    assert entry.texts == {"report.html": "<p>nobody's texts</p>"}
+    assert [path.name for path in entry.files] == ["report.json", "config.yaml"]
+    assert entries(run, private=True, git=None)[-1].texts == {}
+
+
 def test_a_folder_without_its_report_is_refused_by_name(make_run: MakeRun) -> None:
     """A run whose report.json is gone is refused, and the file is named."""
     run = make_run("r")

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from evalflow.report.html.plot import ACCENT, INK, MUTED, PAPER, RULE, Plot, plot
+from evalflow.report.html.plot import ACCENT, INK, MUTED, PAPER, PART, RULE, Plot, plot
 from evalflow.report.html.shown_number import number, scale, signed, tick, writer
 from evalflow.report.html.shown_text import short
 
@@ -144,15 +144,23 @@ def _one(axes: Axes, at: float, one: Difference) -> None:
     axes.text(0.0, above, short(one.label, 44), transform=where, ha="left", va="center")
     axes.text(1.0, above, one.conclusion, transform=where, ha="right", va="center", color=INK if is_shown else MUTED)
     axes.axhline(at + 0.74, color=RULE, linewidth=0.6)
-    axes.plot([0, 0], [at - 0.27, at + 0.2], color=MUTED, linewidth=1)
+    axes.plot([0, 0], [at - 0.27, at + 0.2], color=MUTED, linewidth=1, gid=f"{PART}zero")
     if one.low is not None and one.high is not None:
-        axes.plot([one.low, one.high], [at, at], color=colour, linewidth=1.8, solid_capstyle="butt")
+        axes.plot([one.low, one.high], [at, at], color=colour, linewidth=1.8, gid=f"{PART}interval")
         axes.plot([one.low, one.high], [at, at], color=colour, linestyle="none", marker="|", markersize=8)
     if one.margin is not None:
-        ends = [-one.margin] if one.higher_is_better else [one.margin]
-        axes.plot(ends, [at], color=MUTED, linestyle="none", marker="d", markersize=6, markerfacecolor=PAPER)
-    face = colour if is_shown else PAPER
-    axes.plot([one.delta], [at], color=colour, marker="o", markersize=7.5, markerfacecolor=face, markeredgewidth=1.6)
+        end = -one.margin if one.higher_is_better else one.margin
+        axes.plot([end], [at], color=MUTED, marker="d", markersize=6, markerfacecolor=PAPER, gid=f"{PART}margin")
+    axes.plot(
+        [one.delta],
+        [at],
+        color=colour,
+        marker="o",
+        markersize=7.5,
+        markerfacecolor=colour if is_shown else PAPER,
+        markeredgewidth=1.6,
+        gid=f"{PART}delta",
+    )
 
 
 def _reach(told: Sequence[Difference]) -> tuple[float, float]:

@@ -98,8 +98,9 @@ def _ends(gate: Mapping[str, Any], figure: Mapping[str, Any] | None) -> tuple[fl
     if figure is None or figure["low"] is None or figure["high"] is None or gate["value"] is None:
         return ()
     value = figure["delta"] if gate["comparison"] is not None else figure["value"]
-    held = {"value": value, "lower": figure["low"], "upper": figure["high"]}[gate["bound"]]
-    return (figure["low"], figure["high"]) if held == gate["value"] else ()
+    low, high = figure["low"], figure["high"]
+    held = {"value": (value,), "lower": (low,), "upper": (high,), "both": (low, high)}[gate["bound"]]
+    return (low, high) if gate["value"] in held else ()
 
 
 def _unit(report: Mapping[str, Any], figure: str) -> str:

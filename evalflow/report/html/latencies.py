@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evalflow.record import Row
-from evalflow.report.html.plot import INK, LINES, MUTED, PAPER, RULE, Plot, plot
+from evalflow.report.html.plot import INK, LINES, MUTED, PAPER, PART, RULE, Plot, plot
 from evalflow.report.html.shown_number import number, tick
 from evalflow.report.html.shown_text import short
 
@@ -112,12 +112,10 @@ def _draw(axes: Axes, figure: str, drawn: Mapping[str, Times], marks: Mapping[st
         va = {"p95": "top", "p99": "bottom"}.get(mark, "center")  # there is little room between the two
         axes.annotate(mark, (1.01, level), xycoords=("axes fraction", "data"), ha="left", va=va, color=MUTED)
     for (name, times), style in zip(drawn.items(), LINES, strict=False):
-        taken, share = _steps(times)
-        axes.plot(taken, share, drawstyle="steps-post", label=short(name, 26), **style)
+        axes.plot(*_steps(times), drawstyle="steps-post", label=short(name, 26), gid=f"{PART}curve", **style)
         for mark, value in marks[name].items():
-            axes.plot(
-                [value], [MARKS[mark][0]], linestyle="none", marker=MARKS[mark][1], color=INK, markerfacecolor=PAPER
-            )
+            share, shape = MARKS[mark]
+            axes.plot([value], [share], marker=shape, color=INK, markerfacecolor=PAPER, gid=f"{PART}{mark}")
     if least > 0 and largest > _FAR_APART * least:
         axes.set_xscale("log")
         axes.xaxis.set_major_formatter(lambda value, _: tick(value))

@@ -14,10 +14,7 @@ PAGE = "report.html"
 
 
 def write_page(folder: Path, report: Mapping[str, Any], rows: Sequence[Row], items: Iterable[Item]) -> str | None:
-    """Write report.html beside report.json; why it is not there, in a line, where it cannot be made or written.
-
-    No page of an earlier scoring is left then: it would show another answer.
-    """
+    """Write report.html beside report.json; why it is not there, in a line, where it cannot be made or written."""
     path = folder / PAGE
     try:
         # imported here: what a page is made with may be what is broken, and a run that is not told needs none of it
@@ -25,7 +22,6 @@ def write_page(folder: Path, report: Mapping[str, Any], rows: Sequence[Row], ite
 
         replace_text(path, page(report, rows, items))
     except Exception as fault:  # noqa: BLE001 - whatever it is, the verdict stands
-        drop_page(folder)
         return f"no page: {_said(fault)}; evalflow report {folder} tries again"
     return None
 
@@ -41,7 +37,7 @@ def private_page(report: Mapping[str, Any], rows: Sequence[Row], items: Iterable
 
 
 def drop_page(folder: Path) -> None:
-    """Remove the page, before what it shows is written anew."""
+    """Remove the page before what it shows is written anew: one of an earlier scoring would show another answer."""
     with contextlib.suppress(OSError):
         (folder / PAGE).unlink(missing_ok=True)
 

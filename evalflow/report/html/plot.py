@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 WIDTH = 400
 """Of every plot (pt): it is drawn as wide as its column, and text of 11 pt can still be read on a phone."""
 FONT_SIZE = 11.0
+PART = "is-"
+"""What is drawn with a `gid` that begins so is of that class in the page."""
 # drawn in colours that stand for the page's own, which are others in the dark
 INK, MUTED, RULE, ACCENT, PAPER = (f"#00000{n}" for n in range(1, 6))
 _OF_THE_PAGE = dict(zip((INK, MUTED, RULE, ACCENT, PAPER), ("ink", "muted", "rule", "accent", "paper"), strict=True))
@@ -133,7 +135,9 @@ def _presented(attributes: dict[str, str], name: str) -> Iterator[tuple[str, str
                 if what in _ATTRIBUTES:
                     yield what, f"var(--{_OF_THE_PAGE[how]})" if how in _OF_THE_PAGE else how
         elif key == "id":
-            if re.fullmatch("[mp][0-9a-f]+", value):  # what is referred to: markers and clipping paths
+            if value.startswith(PART):
+                yield "class", value
+            elif re.fullmatch("[mp][0-9a-f]+", value):  # what is referred to: markers and clipping paths
                 yield key, f"{name}-{value}"
         elif key == "href":
             yield key, f"#{name}-{value.removeprefix('#')}"

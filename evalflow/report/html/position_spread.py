@@ -16,7 +16,7 @@ from evalflow.metric.protocol import Answer
 from evalflow.numeric.histogram import binned
 from evalflow.record import Item, Row
 from evalflow.report.html.latencies import key_of
-from evalflow.report.html.plot import LINES, Plot, plot
+from evalflow.report.html.plot import LINES, PART, Plot, plot
 from evalflow.report.html.shown_number import number, tick
 from evalflow.report.html.shown_text import short
 
@@ -110,7 +110,7 @@ def _draw(axes: Axes, name: str, drawn: Mapping[str, Tail]) -> None:
     for (arm, tail), style in zip(drawn.items(), LINES, strict=False):
         values, share = tail.above()
         # down to the right of its largest value, which one position alone reaches
-        axes.plot(values, share, drawstyle="steps-pre", label=short(arm, 26), **style)
+        axes.plot(values, share, drawstyle="steps-pre", label=short(arm, 26), gid=f"{PART}curve", **style)
     axes.set_xscale("log")
     axes.set_yscale("log")
     for axis in (axes.xaxis, axes.yaxis):

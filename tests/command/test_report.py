@@ -1,0 +1,72 @@
+"""`evalflow report`: the page of a stored run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Cli, Lab
+
+GATE = {"floor": {"figure": "quality/exact", "arm": "one", "floor": 0.9}}
+WRONG = {"_target_": "evalflow.model.scripted.Scripted", "otherwise": "wronganswer"}
+
+
+def test_the_page_is_written_anew_and_its_path_printed(lab: Lab, cli: Cli, home: Path) -> None:
+    """By the run's id or its folder; the verdict of the run has no part in the exit code."""
+    ran = lab(gates=GATE, model=WRONG)
+    assert ran.folder is not None and ran.code == 1
+    path = ran.folder / "report.html"
+    first = path.read_bytes()
+    path.unlink()
+    again = cli("report", ran.folder.name)
+    assert (again.code, again.out, again.err) == (0, f"{path.relative_to(home)}\n", "")
+    assert path.read_bytes() == first
+    assert b"wronganswer" in first
+    assert cli("report", str(ran.folder)).out == f"{path}\n"
+
+
+def test_it_may_lie_elsewhere_and_be_private(lab: Lab, cli: Cli, home: Path) -> None:
+    """`--to` names a file, whose folder is made; private, it has no answers, and the run's own page stays."""
+    ran = lab(gates=GATE, model=WRONG)
+    assert ran.folder is not None
+    before = (ran.folder / "report.html").read_bytes()
+    (home / "outputs").rename(home / "results")
+    words = ["report", ran.folder.name, "--outputs", "results", "--to", "für/mich.html", "--private"]
+    assert cli("--quiet", *words).out == ""
+    text = (home / "für" / "mich.html").read_text(encoding="utf-8")
+    assert "Private copy" in text and "wronganswer" not in text
+    assert (home / "results" / "case" / ran.folder.name / "report.html").read_bytes() == before
+
+
+def test_a_file_that_cannot_be_written_is_refused(lab: Lab, cli: Cli, home: Path) -> None:
+    """One line, exit code 64."""
+    ran = lab(gates=GATE)
+    assert ran.folder is not None
+    (home / "file").touch()
+    refused = cli("report", ran.folder.name, "--to", "file/page.html")
+    assert (refused.code, refused.out) == (64, "")
+    assert refused.faults == ["evalflow: file/page.html: cannot be written (File exists); give another file"]
+
+
+def test_a_run_that_was_not_scored_is_refused(lab: Lab, cli: Cli) -> None:
+    """Its report is what the page shows; nothing is written."""
+    ran = lab(gates=GATE)
+    assert ran.folder is not None
+    (ran.folder / "report.json").unlink()
+    (ran.folder / "report.html").unlink()
+    refused = cli("report", ran.folder.name)
+    assert (refused.code, len(refused.faults)) == (64, 1)
+    assert not (ran.folder / "report.html").exists()
+    assert cli("report", "20261130-000000-abcdef").code == 64
+
+
+@pytest.mark.parametrize("words", [[], ["a", "b"], ["a", "--to"], ["a", "--json"]])
+def test_words_that_it_does_not_take_are_refused(cli: Cli, words: list[str]) -> None:
+    """With what it takes, and exit code 64."""
+    ran = cli("report", *words)
+    assert (ran.code, ran.out, len(ran.faults)) == (64, "", 1)
+    assert (
+        "it takes one run (its folder, or its id under outputs/ or --outputs DIR), --to FILE and --priv"
+        in ran.faults[0]
+    )

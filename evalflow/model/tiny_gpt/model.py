@@ -173,11 +173,14 @@ class TinyGPT(Model):
 
     def facts(self) -> Mapping[str, Any]:
         """Batch sizes, steps, blocks of prefixes, threads, whether slots give equal bits here, the weights' digest."""
+        if self._scorer is None:
+            return {}
         engine = {} if self._engine is None else self._engine.facts()
         return {**engine, **self._observed}
 
     async def close(self) -> None:
         """Stop the engine; requests still in flight end with a ModelError."""
+        self._scorer = None
         if self._engine is not None:
             engine, self._engine = self._engine, None
             await engine.close()

@@ -80,6 +80,12 @@ class StoredRunError(EvalflowError):
     exit_code = ExitCode.USAGE
 
 
+class NothingComparedError(EvalflowError):
+    """There is nothing that a run could be compared with."""
+
+    exit_code = ExitCode.UNREADABLE
+
+
 class BusyError(EvalflowError):
     """Another process works on the run."""
 

@@ -154,9 +154,7 @@ class Gate:
             return Judged("unreadable", None, delta.n_pairs, delta.reason)
         if over := self._over_sessions(delta.n_sessions):
             return Judged("unreadable", None, delta.n_pairs, over)
-        unpaired = len(delta.unpaired)
-        if unpaired > (1 - self.coverage) * (delta.n_pairs + unpaired) + 1e-9:
-            why = f"{unpaired} of {delta.n_pairs + unpaired} items are unpaired"
+        if why := unpaired_beyond(self.coverage, delta):
             return Judged("unreadable", None, delta.n_pairs, why)
         if self.of is not None and delta.n_pairs != self.of:
             return Judged("unreadable", None, delta.n_pairs, f"{delta.n_pairs} pairs, not {self.of}")
@@ -249,3 +247,11 @@ class Gate:
             why = f"a margin of {self.margin:g} is beyond this run's reach ({reach:.3g})"
             return Judged("unreadable", value, delta.n_pairs, why)
         return Judged("pass" if within else "fail", value, delta.n_pairs)
+
+
+def unpaired_beyond(coverage: float, delta: Delta) -> str | None:
+    """Why a comparison is not read that paired less than this share of the items; None where it paired enough."""
+    unpaired = len(delta.unpaired)
+    if unpaired > (1 - coverage) * (delta.n_pairs + unpaired) + 1e-9:
+        return f"{unpaired} of {delta.n_pairs + unpaired} items are unpaired"
+    return None

@@ -328,10 +328,14 @@ def fingerprints(items: Iterable[Item]) -> dict[str, str]:
     `content_fp` is the set of items (any order), `ordered_fp` the sequence, `request_fp` the prompts as sent.
     """
     listed = list(items)
-    # the prompt is left out of the content: it is the template's, and has a fingerprint of its own
-    contents = [digest({**vars(item), "prompt": None}) for item in listed]
+    contents = [content_of(item) for item in listed]
     return {
         "content_fp": digest(sorted(contents)),
         "ordered_fp": digest(contents),
         "request_fp": digest([item.prompt for item in listed]),
     }
+
+
+def content_of(item: Item) -> str:
+    """The digest of what an item is, whose prompt is left out: it is the template's."""
+    return digest({**vars(item), "prompt": None})

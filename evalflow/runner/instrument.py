@@ -43,8 +43,8 @@ def instrument(plan: Plan, taken: Mapping[str, Any], seats: Mapping[str, Any]) -
     quality = {
         "schema_version": SCHEMA_VERSION,
         "content_fp": plan.fingerprints["content_fp"],
-        "metrics": {key: _described(metric) for key, metric in plan.metrics.items()},
-        "serving": None if plan.serving is None else _described(plan.serving),
+        "metrics": {key: described(metric) for key, metric in plan.metrics.items()},
+        "serving": None if plan.serving is None else described(plan.serving),
     }
     latency = {"environment": dict(taken), "conditions": conditions, "seats": dict(seats)}
     judging = {
@@ -61,7 +61,8 @@ def instrument(plan: Plan, taken: Mapping[str, Any], seats: Mapping[str, Any]) -
     }
 
 
-def _described(part: Metric | Serving) -> dict[str, Any]:
+def described(part: Metric | Serving) -> dict[str, Any]:
+    """A metric's or the serving's class, version and settings, as the instrument holds them."""
     kind = type(part)
     # a setting may be any object of the user's; what has no plain form is told by its repr
     settings = {name: value if _is_plain(value) else repr(value) for name, value in vars(part).items()}

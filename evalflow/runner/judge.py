@@ -52,28 +52,43 @@ def _compare(scores: Scores) -> dict[str, dict[str, Delta]]:
     clusters = {item.id: item.dependence for item in plan.items}
     family: dict[tuple[str, str], tuple[Paired, Delta]] = {}
     for name, comparison in plan.comparisons.items():
+        sides = [(scores, arm) for arm in (comparison.reference, comparison.candidate)]
         for figure in comparison.figures:
-            key, suffix = plan.owner(figure)
-            metric = plan.metrics[key]
-            sides = (comparison.reference, comparison.candidate)
-            faulty = next((said for side in sides if (said := scores.arms[side].faulty)), None)
-            untimed = next((said for side in sides if metric.timed and (said := scores.arms[side].untimed)), None)
-            if why := faulty or untimed or _of_other_tokens(metric, [scores.arms[side] for side in sides]):
-                family[name, figure] = (comparison, Delta(None, reason=why))
-                continue
             seed = derive_seed(plan.seed, f"{name}/{figure}", 0)
-            with blamed(f"metrics.{key}"):
-                reference, candidate = (scores.item_stats(side, key) for side in sides)
-                measure = _measure(metric, metric.readings()[suffix])
-                delta = comparison.compare(measure, reference, candidate, clusters, seed)
-            if metric.clocked or metric.timed:
-                taken_in = set[str]().union(*(scores.arms[side].sessions for side in sides))
-                delta = replace(delta, n_sessions=len(taken_in) or None)
-            family[name, figure] = (comparison, delta)
+            family[name, figure] = (comparison, arms_apart(comparison, figure, sides, clusters, seed))
     concluded: dict[str, dict[str, Delta]] = {name: {} for name in plan.comparisons}
     for (name, figure), delta in conclude(family).items():
         concluded[name][figure] = delta
     return concluded
+
+
+def arms_apart(
+    comparison: Paired,
+    figure: str,
+    sides: Sequence[tuple[Scores, str]],
+    clusters: Mapping[str, str],
+    seed: int,
+) -> Delta:
+    """What one arm of one run differs from another by, be it another run's, on a figure that both have by item.
+
+    `sides` are the reference's scores and arm and the candidate's, whose metric is the same; `clusters` is as in
+    `Paired.compare`. The reason is told where one of the arms cannot be read.
+    """
+    scores = sides[0][0]
+    arms = [side.arms[arm] for side, arm in sides]
+    key, suffix = scores.plan.owner(figure)
+    metric = scores.plan.metrics[key]
+    faulty = next((said for arm in arms if (said := arm.faulty)), None)
+    untimed = next((said for arm in arms if metric.timed and (said := arm.untimed)), None)
+    if why := faulty or untimed or _of_other_tokens(metric, arms):
+        return Delta(None, reason=why)
+    with blamed(f"metrics.{key}"):
+        reference, candidate = (side.item_stats(arm, side.plan.owner(figure)[0]) for side, arm in sides)
+        delta = comparison.compare(_measure(metric, metric.readings()[suffix]), reference, candidate, clusters, seed)
+    if metric.clocked or metric.timed:
+        taken_in = set[str]().union(*(arm.sessions for arm in arms))
+        delta = replace(delta, n_sessions=len(taken_in) or None)
+    return delta
 
 
 def _of_other_tokens(metric: Metric, arms: Sequence[ArmScores]) -> str | None:

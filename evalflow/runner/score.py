@@ -147,12 +147,23 @@ def score(plan: Plan, rows: Iterable[Row], probes: Sequence[Probe], traces: Trac
     What a row is of (kind, cluster, prefix group) is its item's to say; the row's own copy is not read. Seeds and items
     are taken in their own order, not in the config's or the dataset's, so that neither can move a figure's last digit.
     """
+    return _laid_out(plan, rows, probes, traces, lambda item, row: _scored(plan, item, row))
+
+
+def as_scored(plan: Plan, rows: Iterable[Row], probes: Sequence[Probe], traces: Traces) -> Scores:
+    """The scores of rows that hold their statistics already, as they were kept: no metric reads an answer again."""
+    return _laid_out(plan, rows, probes, traces, lambda _, row: row)
+
+
+def _laid_out(
+    plan: Plan, rows: Iterable[Row], probes: Sequence[Probe], traces: Traces, read: Callable[[Item, Row], Row]
+) -> Scores:
     by_key = {row.key: row for row in rows}
     items = tuple(sorted(plan.items, key=lambda item: item.id))
     arms = {}
     for name, planned in plan.arms.items():
         found = {
-            (seed, item.id): _scored(plan, item, row)
+            (seed, item.id): read(item, row)
             for seed in sorted(planned.arm.seeds)
             for item in items
             if (row := by_key.get((name, seed, item.id))) is not None

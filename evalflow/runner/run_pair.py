@@ -1,0 +1,160 @@
+"""Runs held against a reference: what differs of their instruments, and figure by figure what can be said."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from evalflow.comparison import Paired, conclude
+from evalflow.numeric.seed import derive_seed
+from evalflow.record import Delta
+from evalflow.runner.compared_run import ComparedRun, Overlap, overlap
+from evalflow.runner.instrument_difference import ArmPair, Difference, by_item, differences, is_time
+from evalflow.runner.judge import arms_apart
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is compared: arms (old name -> new name; those of one name where it is empty) and figures (all).
+
+    `varied` are the fields under test, which refuse nothing.
+    """
+
+    arms: Mapping[str, str] = field(default_factory=dict)
+    figures: tuple[str, ...] = ()
+    varied: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What can be said of one figure of a pair of arms: one of a difference by item, both figures, or why nothing.
+
+    `refused` are the reasons that the instruments give, `undefined` is why there is no number. `control` says that the
+    arm is a control in one of the runs.
+    """
+
+    arms: ArmPair
+    figure: str
+    delta: Delta | None = None
+    beside: tuple[Mapping[str, Any], Mapping[str, Any]] | None = None
+    refused: tuple[str, ...] = ()
+    undefined: str | None = None
+    control: bool = False
+
+
+@dataclass(frozen=True)
+class RunPair:
+    """A candidate held against the reference."""
+
+    reference: ComparedRun
+    candidate: ComparedRun
+    items: Overlap
+    arms: tuple[ArmPair, ...]
+    only_reference: tuple[str, ...]
+    only_candidate: tuple[str, ...]
+    differences: tuple[Difference, ...]
+    findings: tuple[Finding, ...]
+
+    @property
+    def compared(self) -> list[Finding]:
+        """Those whose figures were compared item by item."""
+        return [finding for finding in self.findings if finding.delta is not None]
+
+
+def pair_runs(reference: ComparedRun, candidates: Sequence[ComparedRun], asked: Asked) -> list[RunPair]:
+    """Hold each candidate against the reference; p-values are corrected over all that was compared.
+
+    Raises:
+        MetricError: a metric raised.
+    """
+    pairs = [_paired(reference, candidate, asked) for candidate in candidates]
+    family = {
+        (f"{place} {finding.arms!r}", finding.figure): (_comparison(pair, finding), finding.delta)
+        for place, pair in enumerate(pairs)
+        for finding in pair.findings
+        if finding.delta is not None
+    }
+    concluded = conclude(family)
+
+    def final(place: int, finding: Finding) -> Finding:
+        if finding.delta is None:
+            return finding
+        return replace(finding, delta=concluded[f"{place} {finding.arms!r}", finding.figure])
+
+    return [
+        replace(pair, findings=tuple(final(place, finding) for finding in pair.findings))
+        for place, pair in enumerate(pairs)
+    ]
+
+
+def _paired(reference: ComparedRun, candidate: ComparedRun, asked: Asked) -> RunPair:
+    items = overlap(reference, candidate)
+    ours, theirs = reference.plan.arms, candidate.plan.arms
+    named = asked.arms or {arm: arm for arm in ours}
+    arms = tuple((old, new) for old, new in named.items() if old in ours and new in theirs)
+    pair = RunPair(
+        reference,
+        candidate,
+        items,
+        arms,
+        only_reference=tuple(arm for arm in ours if arm not in {old for old, _ in arms}),
+        only_candidate=tuple(arm for arm in theirs if arm not in {new for _, new in arms}),
+        differences=tuple(differences(reference, candidate, arms, items, asked.varied)),
+        findings=(),
+    )
+    figures = [name for name in reference.owners if not asked.figures or name in asked.figures]
+    return replace(pair, findings=tuple(_finding(pair, arms, name) for arms in pair.arms for name in figures))
+
+
+def _finding(pair: RunPair, arms: ArmPair, figure: str) -> Finding:
+    reference, candidate = pair.reference, pair.candidate
+    planned = (reference.plan.arms[arms[0]], candidate.plan.arms[arms[1]])
+    found = Finding(arms, figure, control=any(one.arm.control for one in planned))
+    refused = dict.fromkeys(one.why for one in pair.differences if one.refuses(arms, figure))
+    if refused:
+        return replace(found, refused=tuple(refused))
+    both = (reference.figure(arms[0], figure), candidate.figure(arms[1], figure))
+    without = [run.label for run, one in zip((reference, candidate), both, strict=True) if one["value"] is None]
+    if not by_item(figure, reference.metric(figure)):
+        if without:
+            return replace(found, undefined=_why_without(pair, both))
+        return replace(found, beside=both)
+    if len(without) == 2:
+        return replace(found, undefined=_why_without(pair, both))
+    if not pair.items.shared:
+        return replace(found, refused=("no item is the same in both runs",))
+    delta = _delta(pair, found)
+    if delta.delta is None:
+        said = _why_without(pair, both) if without else delta.reason
+        return replace(found, undefined=said)
+    return replace(found, delta=delta)
+
+
+def _why_without(pair: RunPair, both: tuple[Mapping[str, Any], Mapping[str, Any]]) -> str:
+    """Why there is no number, of each run that has none; once where both say the same."""
+    reasons = [one["reason"] for one in both]
+    if reasons[0] == reasons[1]:
+        return str(reasons[0])
+    labels = (pair.reference.label, pair.candidate.label)
+    return "; ".join(f"in {label}: {why}" for label, why in zip(labels, reasons, strict=True) if why is not None)
+
+
+def _delta(pair: RunPair, finding: Finding) -> Delta:
+    """The difference over the items of both; the reference's others are among the unpaired."""
+    sides = [(run.scores, arm) for run, arm in zip((pair.reference, pair.candidate), finding.arms, strict=True)]
+    shared = set(pair.items.shared)
+    clusters = {item.id: item.dependence for item in pair.reference.plan.items if item.id in shared}
+    seed = derive_seed(pair.reference.plan.seed, f"{pair.candidate.run_id}/{finding.arms!r}/{finding.figure}", 0)
+    delta = arms_apart(_comparison(pair, finding), finding.figure, sides, clusters, seed)
+    if is_time(pair.reference.metric(finding.figure)):
+        # each run has sessions of its own; what counts is whether one of them was taken in several
+        n_sessions = max(len(scores.arms[arm].sessions) for scores, arm in sides)
+        delta = replace(delta, n_sessions=n_sessions or None)
+    return replace(delta, unpaired=(*delta.unpaired, *pair.items.missing))
+
+
+def _comparison(pair: RunPair, finding: Finding) -> Paired:
+    """How the pair is compared: as an experiment does by default."""
+    old, new = finding.arms
+    return Paired(f"{old} of {pair.reference.label}", f"{new} of {pair.candidate.label}", (finding.figure,))

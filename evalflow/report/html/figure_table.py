@@ -146,6 +146,7 @@ def broken_down(report: Mapping[str, Any]) -> list[BrokenDown]:
 def _breakdown(arms: Mapping[str, Mapping[str, Any]], name: str, kinds: Sequence[str]) -> Breakdown:
     shown = kinds[:MOST_KINDS]
     told = [line(arms, name, "breakdown", kind) for kind in shown]
-    of = dict.fromkeys(part for one in told for part in (one.unit, one.method) if part)
+    methods = {one.method for one in told if one.method}
+    of = [told[0].unit, *methods] if len(methods) == 1 else [told[0].unit]
     lines = [Line(kind.removeprefix("kind="), "", "", one.cells) for kind, one in zip(shown, told, strict=True)]
-    return Breakdown(name, ", ".join(of), tuple(lines), len(kinds) - len(shown))
+    return Breakdown(name, ", ".join(part for part in of if part), tuple(lines), len(kinds) - len(shown))

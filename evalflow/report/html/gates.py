@@ -19,7 +19,7 @@ _SEED = re.compile(r" \(seed -?\d+\)$")
 
 @dataclass(frozen=True)
 class GateLine:
-    """One gate in words. `rows` are those that decided it, the worst first, of `n_rows`."""
+    """One gate in words. `rows` are what decided it, the worst first; `decided_by` says how many of what there are."""
 
     name: str
     outcome: str
@@ -39,6 +39,7 @@ class GateLine:
     on_fail: str
     rows: tuple[str, ...]
     n_rows: int
+    decided_by: str
 
     @property
     def missed(self) -> bool:
@@ -80,7 +81,17 @@ def _line(
         on_fail=gate["on_fail"] or "",
         rows=tuple(rows),
         n_rows=gate["n_rows"],
+        decided_by=_decided_by(report, gate),
     )
+
+
+def _decided_by(report: Mapping[str, Any], gate: Mapping[str, Any]) -> str:
+    """`3 rows`; of a comparison items, of a figure over texts positions."""
+    metrics = report["asked"]["metrics"].values()
+    grains = {metric["grain"] for metric in metrics if gate["figure"].startswith(metric["figure"])}
+    over_texts = grains <= {"document", "position"} and grains
+    what = "item" if gate["comparison"] else "position" if over_texts else "row"
+    return f"{gate['n_rows']:,} {what}{'' if gate['n_rows'] == 1 else 's'}"
 
 
 def _figure_of(report: Mapping[str, Any], gate: Mapping[str, Any]) -> Mapping[str, Any] | None:

@@ -16,6 +16,7 @@ from evalflow.report.html.instrument import instrument_of
 from evalflow.report.html.latencies import latencies
 from evalflow.report.html.position_spread import spreads
 from evalflow.report.html.seeds import seed_spreads
+from evalflow.report.html.shown_text import short
 from evalflow.report.html.template import rendered
 from evalflow.report.html.worst_positions import worst_positions
 
@@ -83,7 +84,7 @@ def _facts(report: Mapping[str, Any]) -> list[tuple[str, str]]:
     told = [
         ("run", report["run_id"]),
         ("started", _moment(report["started"])),
-        ("dataset", f"{dataset['name']}, {dataset['n']:,} items"),
+        ("dataset", f"{short(dataset['name'], 60)}, {dataset['n']:,} items"),
         ("rows", rows + (f", {coverage['n_error']:,} in error" if coverage["n_error"] else "")),
         ("instrument", report["instrument"]["hash"][:12]),
     ]

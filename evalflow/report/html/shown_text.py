@@ -36,15 +36,8 @@ class Clip:
 
 
 def visible(text: str) -> str:
-    """The text with every character that cannot be seen, or moves others, written out: `␀`, `‹U+202E›`."""
-    return _UNSEEN.sub(_written_out, text)
-
-
-def _written_out(found: re.Match[str]) -> str:
-    code = ord(found[0])
-    if code < 0x20:
-        return chr(0x2400 + code)
-    return "␡" if code == 0x7F else f"‹U+{code:04X}›"
+    """The text with every character that cannot be seen, or moves others, written out: `‹U+0000›`, `‹U+202E›`."""
+    return _UNSEEN.sub(lambda found: f"‹U+{ord(found[0]):04X}›", text)
 
 
 def clip(text: str) -> Clip:

@@ -76,7 +76,18 @@ def test_what_decided_and_what_to_do(tmp_path: Path):
     """The rows, the worst first, how many there are in all, and the sentence for a failure."""
     line = lines(tmp_path, some={**GATES["base_floor"], "coverage": 0.7})["some"]
     assert (line.outcome, line.rows, line.n_rows) == ("fail", ("b (seed 0)", "c (seed 0)"), 2)
-    assert line.on_fail == "train longer"
+    assert (line.decided_by, line.on_fail) == ("2 rows", "train longer")
+
+
+def test_what_decided_is_called_what_it_is(tmp_path: Path):
+    """Items of a comparison, positions of a figure over texts, else rows."""
+    report, _ = made(tmp_path)
+    report["asked"]["metrics"]["kl"] = {"figure": "parity/kl_nats", "grain": "document", "unit": "nats"}
+    told = {"gain": "quality/exact", "base_floor": "parity/kl_nats/max", "control": "quality/exact"}
+    for name, figure in told.items():
+        report["gates"][name].update(n_rows=1, rows=["b"], figure=figure)
+    found = {line.name: line.decided_by for line in gate_lines(report, {"b"}, False)}
+    assert (found["gain"], found["base_floor"], found["control"]) == ("1 item", "1 position", "1 row")
 
 
 def test_private_names_what_decided_by_id_alone(tmp_path: Path):

@@ -22,7 +22,7 @@ def said(source: str, **parts: object) -> str:
 def test_text_is_escaped_and_seen():
     """A tag is text, and so is what would close an attribute; what cannot be seen is written out."""
     assert said("<p title='{{ a }}'>{{ a }}</p>", a="<b>'\"\0") == (
-        "<p title='&lt;b&gt;&#39;&#34;␀'>&lt;b&gt;&#39;&#34;␀</p>"
+        "<p title='&lt;b&gt;&#39;&#34;‹U+0000›'>&lt;b&gt;&#39;&#34;‹U+0000›</p>"
     )
 
 

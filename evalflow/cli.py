@@ -26,6 +26,8 @@ evalflow: declarative experiments for language models
   evalflow dry_run=true                  print the plan and stop
   evalflow list                          the experiments, and the runs with their verdicts
   evalflow score RUN                     score and judge a stored run again, without its model
+  evalflow compare RUN RUN ...           runs held against the first: what makes them incomparable, the rest paired
+  evalflow compare RUN --baseline OLD    the same as a gate: exit code 1 where a figure is shown worse than OLD's
   evalflow merge RUN RUN ...             put the shards of a run together
   evalflow track RUN                     log a stored run to MLflow
   evalflow report RUN [--to FILE]        write the run's HTML page anew; with --private without prompts and answers
@@ -62,7 +64,7 @@ HYDRA_FLAGS = (
 )
 SWEEP_FLAGS = ("-m", "--multirun")
 THREADS_END_WITHIN_S = 5.0
-COMMANDS = ("list", "score", "merge", "track", "report", "export", "adjudicate", "clean", "calibrate", "ui")
+COMMANDS = ("list", "score", "compare", "merge", "track", "report", "export", "adjudicate", "clean", "calibrate", "ui")
 
 
 Command = Callable[[Sequence[str], Options], int]

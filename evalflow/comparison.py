@@ -153,13 +153,15 @@ class Paired:
         _, means = cluster_means(pairs.differences, pairs.clusters)
         _, codes = cluster_codes(pairs.clusters, len(pairs.clusters))
         sizes = np.bincount(codes)
-        members = np.split(np.argsort(codes, kind="stable"), np.cumsum(sizes)[:-1])
+        by_cluster = np.argsort(codes, kind="stable")
+        members = np.split(by_cluster, np.cumsum(sizes)[:-1])
+        alone = bool((sizes == 1).all())
         try:
             if measure.is_mean:
                 return bootstrap_mean(means, seed, self.resamples, self.level, weights=sizes)
 
             def delta(drawn: NDArray[np.int64]) -> float:
-                rows = np.concatenate([members[g] for g in drawn])
+                rows = by_cluster[drawn] if alone else np.concatenate([members[g] for g in drawn])
                 return measure.value(pairs.candidate[rows]) - measure.value(pairs.reference[rows])
 
             return bootstrap_statistic(len(members), delta, seed, self.resamples, self.level)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cache
 from typing import ClassVar
 
 import numpy as np
@@ -86,6 +87,7 @@ class Percentiles(Metric):
         return {f"p{percent:g}": Percentile(percent) for percent in self.percentiles}
 
 
+@cache
 def share_of(percent: float) -> float:
     """A percentile as a share, by its decimals: 99.9 / 100 in floats is above 0.999 and would ask for 1,001 values."""
     return float(Fraction(str(percent)) / 100)

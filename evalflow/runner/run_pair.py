@@ -13,6 +13,9 @@ from evalflow.runner.compared_run import ComparedRun, Overlap, overlap
 from evalflow.runner.instrument_difference import ArmPair, Difference, by_item, differences, is_time
 from evalflow.runner.judge import arms_apart
 
+RESAMPLES = 2_000
+"""Of each bootstrap: that of a percentile is most of the work, and here all of them are compared."""
+
 
 @dataclass(frozen=True)
 class Asked:
@@ -155,6 +158,7 @@ def _delta(pair: RunPair, finding: Finding) -> Delta:
 
 
 def _comparison(pair: RunPair, finding: Finding) -> Paired:
-    """How the pair is compared: as an experiment does by default."""
+    """How the pair is compared: as an experiment does by default, but for the resamples."""
     old, new = finding.arms
-    return Paired(f"{old} of {pair.reference.label}", f"{new} of {pair.candidate.label}", (finding.figure,))
+    labels = (f"{old} of {pair.reference.label}", f"{new} of {pair.candidate.label}")
+    return Paired(*labels, (finding.figure,), resamples=RESAMPLES)

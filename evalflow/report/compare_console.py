@@ -1,0 +1,249 @@
+"""A comparison of runs on one screen. Colour only on a terminal; plain text when piped."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from evalflow.report.console import STYLE, number, printable, shown
+
+CONCLUSIONS = {"worse": "bold red", "better": "green", "not shown": "", "identical": ""}
+"""Conclusions in the order in which they are counted, and their style."""
+Told = Mapping[str, Any]
+
+
+def print_comparison(document: Told, console: Console) -> None:
+    """Which runs, how their instruments differ and what that forbids, what was compared, what was not, the answer."""
+    told = printable(document)
+    console.print(_runs(told))
+    console.print(_differences(told))
+    for table in (_compared(told), _beside(told), _not_compared(told)):
+        if table.row_count:
+            console.print(table)
+    for line in (*_alike(told), *(f"note: {note}" for note in told["notes"])):
+        console.print(Text(f"  {line}"))
+    print_answer(document, console)
+
+
+def print_answer(document: Told, console: Console) -> None:
+    """The last lines: what the gate made of it, or what was shown."""
+    told = printable(document)
+    if told["gate"] is not None:
+        _print_gate(told, told["gate"], console)
+        return
+    found = [one["delta"]["conclusion"] for _, one in _figures(told, "compared")]
+    counted = Counter(found)
+    said = ", ".join(f"{counted[conclusion]} {conclusion}" for conclusion in CONCLUSIONS if counted[conclusion])
+    what = f"{len(found)} figures" if len(found) != 1 else "1 figure"
+    console.print(Text(f"Compared: {what}{': ' if said else ''}{said} (exit code {told['exit_code']})"))
+
+
+def _print_gate(told: Told, gate: Told, console: Console) -> None:
+    missed = [one for one in gate["held"] if one["outcome"] != "pass"]
+    for one in sorted(missed, key=lambda one: one["outcome"] != "fail"):
+        line = Text("  ").append(one["outcome"], style=STYLE[one["outcome"]])
+        what = f"{one['figure']} of {_arms(one['arms'])}" if one["figure"] else f"arm {_arms(one['arms'])}"
+        console.print(line.append(f"  {one['candidate']}: {what}: {one['reason']}"))
+    n = len(gate["held"])
+    answer = Text("Gate: ").append(gate["outcome"], style=STYLE[gate["outcome"]])
+    passed = f"{n - len(missed)} of {n} figures of quality are so" if n else "no figure of quality was there to be held"
+    wanted = f"wanted against {told['reference']['label']}: {gate['wanted']}"
+    console.print(answer.append(f" (exit code {told['exit_code']}); {wanted}; {passed}"))
+
+
+def _figures(told: Told, *kinds: str) -> Iterator[tuple[Told, Told]]:
+    """(candidate, figure) of every figure of these kinds."""
+    for candidate in told["candidates"]:
+        for one in candidate["figures"]:
+            if one["kind"] in kinds:
+                yield candidate, one
+
+
+def _table(told: Told, title: str, left: Sequence[str], right: Sequence[str] = (), last: Sequence[str] = ()) -> Table:
+    """An empty table; its first column, whose run it is, only where there are several."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=Text(title, style="bold"), title_justify="left")
+    for heading in (*(["run"] if len(told["candidates"]) > 1 else []), *left):
+        table.add_column(heading, overflow="fold")
+    for heading in right:
+        table.add_column(heading, justify="right", overflow="fold")
+    for heading in last:
+        table.add_column(heading, overflow="fold")
+    return table
+
+
+def _add(table: Table, told: Told, candidate: Told, *cells: str, style: str = "") -> None:
+    """A row of a candidate; `style` is of its last cell."""
+    label = [candidate["run"]["label"]] if len(told["candidates"]) > 1 else []
+    whole = [*label, *cells]
+    table.add_row(*map(Text, whole[:-1]), Text(whole[-1], style=style))
+
+
+def _other(told: Told) -> str:
+    """What the column of candidates is called."""
+    return told["candidates"][0]["run"]["label"] if len(told["candidates"]) == 1 else "run"
+
+
+def _runs(told: Told) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in ("", "run", "experiment", "verdict", "items", "folder"):
+        table.add_column(heading, overflow="fold")
+    runs: list[tuple[Told, Told | None]] = [(told["reference"], None)]
+    for run, items in [*runs, *((one["run"], one["items"]) for one in told["candidates"])]:
+        part = f" ({run['part']})" if run["part"] else ""
+        shared = "" if items is None else f", {items['n_shared']} shared"
+        name = f"{run['label']} (reference)" if items is None else run["label"]
+        counted = f"{run['n_items']} of {run['dataset']}{part}{shared}"
+        cells = (name, run["run_id"], run["experiment"], run["verdict"], counted, run["folder"])
+        table.add_row(*map(Text, cells))
+    return table
+
+
+def _differences(told: Told) -> Table:
+    """A line per field and pair of values, with the arms that have it."""
+    heads = ("field", "in " + told["reference"]["label"], f"in {_other(told)}", "makes incomparable", "because")
+    table = _table(told, "The instruments differ in", heads)
+    for candidate in told["candidates"]:
+        grouped: dict[tuple[str, ...], list[str]] = {}
+        for one in candidate["differences"]:
+            what = _few(one["figures"]) or "nothing"
+            line = (one["field"], _brief(one["reference"]), _brief(one["candidate"]), what, one["why"])
+            grouped.setdefault(line, []).extend([] if one["arms"] is None else [_arms(one["arms"])])
+        for (field, *rest), arms in grouped.items():
+            _add(table, told, candidate, f"{field} of {_few(arms)}" if arms else field, *rest)
+        if not grouped:
+            _add(table, told, candidate, "no field", "", "", "nothing", "it is one instrument")
+    return table
+
+
+def _compared(told: Told) -> Table:
+    n = told["family"]["n_tested"]
+    right = (
+        f"in {told['reference']['label']}",
+        f"in {_other(told)}",
+        "difference [95 %]",
+        "p",
+        "Holm",
+        "pairs",
+        "+/-/=",
+    )
+    return _filled(_table(told, f"Compared item by item, Holm over {n}", ("figure", "arm"), right, ("shown",)), told)
+
+
+def _filled(table: Table, told: Told) -> Table:
+    for candidate, one in _figures(told, "compared"):
+        delta = one["delta"]
+        scale, unit = (1000, " ms") if one["unit"] == "s" else (1, "")
+        low, high = delta["low"], delta["high"]
+        ends = "" if low is None else f" [{_signed(scale * low)}, {_signed(scale * high)}]"
+        _add(
+            table,
+            told,
+            candidate,
+            one["figure"],
+            _arms(one["arms"]),
+            number(scale * delta["reference_value"]) + unit,
+            number(scale * delta["candidate_value"]) + unit,
+            f"{_signed(scale * delta['delta'])}{unit}{ends}",
+            _p(delta["p"]),
+            _p(delta["p_adjusted"]),
+            _pairs(delta),
+            f"{delta['wins']}/{delta['losses']}/{delta['ties']}",
+            _conclusion(one, scale, unit),
+            style=CONCLUSIONS.get(delta["conclusion"], ""),
+        )
+    return table
+
+
+def _pairs(delta: Told) -> str:
+    clusters = f" in {delta['n_clusters']} clusters" if delta["n_clusters"] < delta["n_pairs"] else ""
+    return f"{delta['n_pairs']}{clusters}" + (f", {len(delta['unpaired'])} unpaired" if delta["unpaired"] else "")
+
+
+def _conclusion(one: Told, scale: float, unit: str) -> str:
+    """What is shown; of nothing, what could have been; and what else a reader must know of it."""
+    delta = one["delta"]
+    reach = f"could show {number(scale * delta['mde'])}{unit}" if delta["mde"] is not None else None
+    marks = [reach if delta["conclusion"] == "not shown" else None, "control" if one["control"] else None]
+    sessions = delta["n_sessions"] or 1
+    marks.append(f"over {sessions} sessions" if sessions > 1 else None)
+    said = ", ".join(mark for mark in marks if mark)
+    return f"{delta['conclusion']} ({said})" if said else str(delta["conclusion"])
+
+
+def _beside(told: Told) -> Table:
+    """Figures that differ; those that are alike are told in a line."""
+    right = (f"in {told['reference']['label']}", f"in {_other(told)}")
+    table = _table(told, "Side by side, not tested", ("figure", "arm"), right)
+    for candidate, one in _figures(told, "beside"):
+        if not _is_alike(one):
+            _add(table, told, candidate, one["figure"], _arms(one["arms"]), *map(shown, one["beside"]))
+    return table
+
+
+def _alike(told: Told) -> Iterator[str]:
+    """The figures that are alike in both runs, by run."""
+    for candidate in told["candidates"]:
+        alike: dict[str, list[str]] = {}
+        for one in candidate["figures"]:
+            if one["kind"] == "beside" and _is_alike(one):
+                alike.setdefault(one["figure"], []).append(_arms(one["arms"]))
+        by_arms: dict[tuple[str, ...], list[str]] = {}
+        for figure, arms in alike.items():
+            by_arms.setdefault(tuple(arms), []).append(figure)
+        for arms_of, figures in by_arms.items():
+            named = f"{', '.join(figures)} of {_few(arms_of)}"
+            yield f"the same in {told['reference']['label']} and {candidate['run']['label']}: {named}"
+
+
+def _is_alike(one: Told) -> bool:
+    reference, candidate = one["beside"]
+    return bool(reference == candidate)
+
+
+def _not_compared(told: Told) -> Table:
+    """Figures and arms under their reasons: a reason is told once."""
+    table = _table(told, "Not compared", ("figures", "because"))
+    for candidate in told["candidates"]:
+        by_arm: dict[tuple[str, str], list[str]] = {}
+        for one in candidate["figures"]:
+            if one["kind"] in ("refused", "undefined"):
+                why = f"{'undefined: ' if one['kind'] == 'undefined' else ''}{'; '.join(one['reasons'])}"
+                by_arm.setdefault((why, _arms(one["arms"])), []).append(one["figure"])
+        by_reason: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+        for (why, arm), names in by_arm.items():
+            by_reason.setdefault((why, tuple(names)), []).append(arm)
+        for (why, figures), arms in by_reason.items():
+            _add(table, told, candidate, f"{_few(figures)} of {_few(arms)}", why)
+        labels = (told["reference"]["label"], candidate["run"]["label"])
+        for side, label in zip(("only_reference", "only_candidate"), labels, strict=True):
+            if candidate["arms"][side]:
+                _add(table, told, candidate, f"arm {_few(candidate['arms'][side])}", f"only {label} has it")
+    return table
+
+
+def _arms(arms: Sequence[str]) -> str:
+    return arms[0] if arms[0] == arms[1] else f"{arms[0]} → {arms[1]}"
+
+
+def _few(names: Sequence[str], most: int = 4) -> str:
+    """The first of them, and how many more there are."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def _brief(text: str, most: int = 30) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def _signed(value: float) -> str:
+    said = number(value)
+    return said if said.startswith("-") or value == 0 else f"+{said}"
+
+
+def _p(value: float | None) -> str:
+    return "-" if value is None else "<1e-12" if value < 1e-12 else f"{value:.3g}"

@@ -8,6 +8,7 @@ textbook's, a little optimistic.
 from __future__ import annotations
 
 import math
+from operator import index
 from statistics import NormalDist
 
 from evalflow.numeric.critical import open_unit
@@ -15,30 +16,32 @@ from evalflow.numeric.undefined import Undefined, finite
 
 # up to here scipy's noncentral t is right to 1e-8; at 1e5 it is wrong in the third digit
 _LARGEST_CRITICAL = 1e4
+_ONE_SIDED_FROM = 8.5  # from here on the wrong side has a chance of less than 1e-17, and scipy no number for it
 
 
 def mde(sd: float, n: int, alpha: float = 0.05, power: float = 0.8) -> float:
-    """The smallest true difference that `n` pairs show with chance `power`, in the unit of `sd`.
+    """The smallest true difference at which `n` pairs are found to differ with chance `power`, in the unit of `sd`.
 
-    Source: the root in delta of P(T > t_(1 - alpha/2)(n - 1)) = power with T noncentral t, n - 1 degrees of
-    freedom and noncentrality delta sqrt(n) / sd (Cohen 1988). A rejection on the wrong side shows nothing and
-    is not counted, as it is not in the normal formula either.
+    Source: the root in delta of P(|T| > t_(1 - alpha/2)(n - 1)) = power with T noncentral t, n - 1 degrees of freedom
+    and noncentrality delta sqrt(n) / sd (Cohen 1988). Both sides reject, as in the test that is run; the normal formula
+    leaves out the wrong one, which no power of 0.8 or more can tell and a power near alpha does.
 
     Raises:
         Undefined: "n < 2", "sd <= 0", "non-finite value", "non-finite result", or "alpha too small for n".
         ValueError: not 0 < alpha < power < 1.
+        TypeError: n is no integer.
     """
     from scipy.optimize import brentq  # slow to import
 
     _check(sd, alpha, power)
-    if n < 2:
+    if index(n) < 2:
         raise Undefined("n < 2")
 
     def shortfall(noncentrality: float) -> float:
         return _power(noncentrality, n, alpha) - power
 
     high = 2.0
-    while shortfall(high) < 0:  # at 0 it is alpha / 2, hence below `power`
+    while shortfall(high) < 0:  # at 0 the power is alpha, hence below `power`
         high *= 2
     return finite(float(brentq(shortfall, 0.0, high, xtol=1e-12, rtol=1e-12)) * sd / math.sqrt(n))
 
@@ -47,10 +50,10 @@ def mde_normal(sd: float, n: int, alpha: float = 0.05, power: float = 0.8) -> fl
     """`mde` by the normal approximation: (z_(1 - alpha/2) + z_power) sd / sqrt(n), in the unit of `sd`.
 
     Raises:
-        Undefined, ValueError: as `mde`.
+        Undefined, ValueError, TypeError: as `mde`.
     """
     _check(sd, alpha, power)
-    if n < 2:
+    if index(n) < 2:
         raise Undefined("n < 2")
     return finite(_normal_reach(alpha, power) * sd / math.sqrt(n))
 
@@ -94,14 +97,17 @@ def items_needed_normal(sd: float, delta: float, alpha: float = 0.05, power: flo
 
 
 def _power(noncentrality: float, n: int, alpha: float) -> float:
-    """The chance that the two-sided paired t-test of `n` pairs rejects on the true side."""
+    """The chance that the two-sided paired t-test of `n` pairs rejects, on either side."""
     from scipy.stats import nct, t  # 0.46 s at import
 
     df = n - 1
     critical = float(t.isf(alpha / 2, df))
     if critical > _LARGEST_CRITICAL:
         raise Undefined("alpha too small for n")
-    return finite(float(nct.sf(critical, df, noncentrality)))
+    true_side = float(nct.sf(critical, df, noncentrality))
+    if noncentrality > _ONE_SIDED_FROM:
+        return finite(true_side)
+    return finite(true_side + float(nct.sf(critical, df, -noncentrality)))
 
 
 def _normal_reach(alpha: float, power: float) -> float:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evalflow.numeric.quantile import least_n
-from evalflow.numeric.undefined import Undefined
+from evalflow.numeric.undefined import Undefined, floats
 
 RELATIVE_ERROR = 2.0**-11
 """How far a bin's middle is from any number in it, at most, as a share of that number (of 1e-307 where it is less)."""
@@ -28,7 +28,7 @@ def binned(values: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     Raises:
         ValueError: a value below 0, NaN or infinite.
     """
-    column = np.asarray(values, dtype=np.float64).ravel() + 0.0  # -0 is 0
+    column = floats(values).ravel() + 0.0  # -0 is 0
     if not (np.isfinite(column) & (column >= 0)).all():
         raise ValueError("a value is below 0 or not finite; give numbers from 0 up")
     codes, counts = np.unique(_codes(column), return_counts=True)
@@ -61,7 +61,7 @@ class Distribution:
         Raises:
             ValueError: a value below 0, or NaN.
         """
-        column = np.asarray(values, dtype=np.float64).ravel() + 0.0
+        column = floats(values).ravel() + 0.0
         if not (column >= 0).all():
             raise ValueError("a value is below 0 or NaN; give numbers from 0 up")
         finite = column[column < math.inf]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from evalflow.numeric.moments import centred, mean
-from evalflow.numeric.undefined import Undefined, finite, finite_column
+from evalflow.numeric.undefined import Undefined, finite, finite_column, floats
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Moments:
             Undefined: "non-finite value": NaN or -inf.
             ValueError: not one-dimensional.
         """
-        column = np.asarray(values, dtype=np.float64)
+        column = floats(values)
         infinite = np.isposinf(column)
         n_infinite = int(np.count_nonzero(infinite))
         if column.size == n_infinite:
@@ -43,7 +43,9 @@ class Moments:
         kept = finite_column(column[~infinite] if n_infinite else column)
         rests = centred(kept)
         ends = float(kept.min()), float(kept.max())
-        return cls(kept.size, mean(kept), float(np.dot(rests, rests)), *ends, n_infinite)
+        with np.errstate(over="ignore"):  # squares beyond a float leave no sd
+            squares = float(np.dot(rests, rests))
+        return cls(kept.size, mean(kept), squares, *ends, n_infinite)
 
     def merge(self, other: Moments) -> Moments:
         """Both together.
@@ -123,13 +125,15 @@ class CrossMoments:
             Undefined: "non-finite value".
             ValueError: unequal lengths, or not one-dimensional.
         """
-        column_x, column_y = (np.asarray(values, dtype=np.float64) for values in (xs, ys))
+        column_x, column_y = (floats(values) for values in (xs, ys))
         if column_x.shape != column_y.shape:
             raise ValueError(f"{column_x.size} values beside {column_y.size}; give pairs")
         if not column_x.size:
             return cls()
         x, y = finite_column(column_x), finite_column(column_y)
-        return cls(Moments.of(x), Moments.of(y), float(np.dot(centred(x), centred(y))))
+        with np.errstate(over="ignore"):
+            cross = float(np.dot(centred(x), centred(y)))
+        return cls(Moments.of(x), Moments.of(y), cross)
 
     def merge(self, other: CrossMoments) -> CrossMoments:
         """Both together, as `Moments.merge`."""
@@ -143,11 +147,11 @@ class CrossMoments:
         """Pearson's r.
 
         Raises:
-            Undefined: "n < 2", or "zero variance" of either column.
+            Undefined: "n < 2", "zero variance" of either column, or "non-finite result".
         """
         if self.x.count < 2:
             raise Undefined("n < 2")
-        scale = math.sqrt(self.x.m2) * math.sqrt(self.y.m2)
+        scale = finite(math.sqrt(self.x.m2) * math.sqrt(self.y.m2))
         if self.x.constant or self.y.constant or scale == 0:
             raise Undefined("zero variance")
         return min(max(self.cross / scale, -1.0), 1.0)

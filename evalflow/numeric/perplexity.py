@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evalflow.numeric.moments import listed_mean
-from evalflow.numeric.undefined import Undefined
+from evalflow.numeric.undefined import Undefined, floats
 
 
 @dataclass(frozen=True)
@@ -47,9 +47,9 @@ class TextNLL:
 
         Raises:
             Undefined: as `nll_mean`, or "no bytes".
-            ValueError: fewer than 0 bytes.
+            ValueError: fewer than 0 bytes, or a number that counts none (NaN, infinity).
         """
-        if utf8_bytes is not None and utf8_bytes < 0:
+        if utf8_bytes is not None and not 0 <= utf8_bytes < math.inf:
             raise ValueError(f"utf8_bytes is {utf8_bytes}; give 0 or more")
         self.nll_mean()
         if not utf8_bytes:
@@ -90,9 +90,10 @@ def text_nll(token_nll: ArrayLike, mask: ArrayLike | None = None) -> TextNLL:
     A masked token counts in neither sum nor denominator, whatever its number is.
 
     Raises:
-        ValueError: not one-dimensional, a mask of another length, or of other numbers than 0 and 1.
+        ValueError: no numbers (`floats`), not one-dimensional, a mask of another length, or of other numbers than 0
+            and 1.
     """
-    column = np.asarray(token_nll, dtype=np.float64)
+    column = floats(token_nll)
     if column.ndim != 1:
         raise ValueError(f"token_nll has shape {column.shape}; give one number per token")
     wanted = column if mask is None else column[_checked(mask, column.size)]
@@ -104,7 +105,7 @@ def corpus_nll(documents: Sequence[ArrayLike]) -> CorpusNLL:
     """The token NLL of each document (N_d,), in nats.
 
     Raises:
-        ValueError: a document is not one-dimensional.
+        ValueError: a document that is not one-dimensional, or no numbers.
     """
     return CorpusNLL(tuple(text_nll(document) for document in documents))
 

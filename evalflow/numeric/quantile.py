@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from evalflow.numeric.critical import open_unit, tail
 from evalflow.numeric.interval import Interval
-from evalflow.numeric.undefined import Undefined, finite, finite_column
+from evalflow.numeric.undefined import Undefined, finite, finite_column, floats
 
 
 def quantile(values: ArrayLike, q: float) -> float:
@@ -55,7 +55,7 @@ def quantiles(values: ArrayLike, qs: Sequence[float]) -> list[float]:
         Undefined: "no rows" or "non-finite result".
         ValueError: a value that is NaN or infinite, or a q outside 0..1.
     """
-    for place, value in enumerate(np.asarray(values, dtype=np.float64).tolist()):
+    for place, value in enumerate(floats(values).tolist()):
         if not math.isfinite(value):
             raise ValueError(f"value {place} is {value}; count what is not finite apart, and leave it out")
     return [type7(values, q) for q in qs]

@@ -13,7 +13,7 @@ from evalflow.numeric.mergeable import CrossMoments, Moments
 from evalflow.numeric.paired import differences
 from evalflow.numeric.perplexity import exp_mean
 from evalflow.numeric.proportion import wilson
-from evalflow.numeric.undefined import Undefined, finite, finite_column
+from evalflow.numeric.undefined import Undefined, finite, finite_column, floats
 from evalflow.numeric.value import Value, told
 
 
@@ -49,9 +49,9 @@ def ratio_report(nll: ArrayLike, nll_base: ArrayLike, same_top: ArrayLike) -> Ra
 
     Raises:
         Undefined: "non-finite value".
-        ValueError: unequal lengths, or a same_top other than 0 and 1.
+        ValueError: unequal lengths, no numbers, or a same_top other than 0 and 1.
     """
-    own, base, same = (np.asarray(values, dtype=np.float64) for values in (nll, nll_base, same_top))
+    own, base, same = (floats(values) for values in (nll, nll_base, same_top))
     if not own.shape == base.shape == same.shape:
         raise ValueError(
             f"{own.size} NLL, {base.size} of the base and {same.size} same_top; give one of each per token"
@@ -60,7 +60,8 @@ def ratio_report(nll: ArrayLike, nll_base: ArrayLike, same_top: ArrayLike) -> Ra
         raise ValueError("same_top has other numbers than 0 and 1; give 1 where both have one likeliest token")
     n = own.size
     dnll = Moments.of(differences(base, own)) if n else Moments()
-    dp = Moments.of(np.exp(-finite_column(own)) - np.exp(-finite_column(base))) if n else Moments()
+    with np.errstate(over="ignore", invalid="ignore"):  # of NLL far below 0, which are of no probability
+        dp = Moments.of(np.exp(-finite_column(own)) - np.exp(-finite_column(base))) if n else Moments()
     same_top_p = told(Moments.of(same).average)
     return RatioReport(
         ln_ppl_ratio=told(dnll.average),

@@ -102,6 +102,17 @@ def test_what_has_no_figure():
         CrossMoments.of([1.0, 2.0], [2.0])
 
 
+def test_squares_beyond_a_float_leave_no_spread():
+    """Mean and ends stay; sd and correlation are undefined, without a warning, and never 0 or NaN."""
+    huge = Moments.of([1e300, -1e300, 3e300])
+    assert (huge.average(), huge.largest) == (1e300, 3e300)
+    with pytest.raises(Undefined, match="non-finite result"):
+        huge.sd()
+    for other in ([1.0, 2.0, 4.0], [1e300, 2e300, -1e300]):
+        with pytest.raises(Undefined, match="non-finite result"):
+            CrossMoments.of([1e300, -1e300, 3e300], other).correlation()
+
+
 @given(st.lists(st.lists(st.tuples(FLOATS, FLOATS), max_size=8), min_size=1, max_size=5))
 def test_correlations_of_parts_are_scipys_of_the_whole(parts):
     """However the pairs are split."""

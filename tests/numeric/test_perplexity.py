@@ -88,6 +88,8 @@ def test_no_bytes_have_no_bits(count):
         (lambda: text_nll([1.0, 2.0], [1, -100]), "mask has other numbers than 0 and 1"),
         (lambda: text_nll([[1.0]]), r"token_nll has shape \(1, 1\)"),
         (lambda: text_nll([1.0]).bits_per_byte(-1), "utf8_bytes is -1"),
+        (lambda: text_nll([1.0]).bits_per_byte(math.nan), "utf8_bytes is nan"),
+        (lambda: text_nll([1.0]).bits_per_byte(math.inf), "utf8_bytes is inf"),
     ],
 )
 def test_what_cannot_be_is_refused(call, message):

@@ -49,6 +49,12 @@ def test_a_ratio_beyond_a_float_is_infinite():
     assert said.ppl_ratio_se.reason == "non-finite result"
 
 
+def test_a_nll_that_is_of_no_probability_is_no_warning():
+    """e^1000 is beyond a float: the means of p are infinite or undefined, the ratio stands."""
+    said = ratio_report([-1000.0, 1.0], [1.0, 1.0], [1, 1])
+    assert (said.ln_ppl_ratio, said.mean_dp, said.rms_dp.reason) == (-500.5, math.inf, "infinite value")
+
+
 def test_what_cannot_be_is_refused():
     """Lengths that differ, and a same_top that is no flag; NaN has no report."""
     with pytest.raises(ValueError, match="2 NLL, 1 of the base and 2 same_top"):

@@ -7,11 +7,15 @@ import pytest
 
 from evalflow.numeric.bootstrap import bootstrap_mean, percentile_interval
 from evalflow.numeric.cluster import cluster_means, cluster_se, mean_interval
+from evalflow.numeric.histogram import Distribution, binned
+from evalflow.numeric.mergeable import CrossMoments, Moments
 from evalflow.numeric.moments import mean, sample_sd
+from evalflow.numeric.perplexity import text_nll
 from evalflow.numeric.proportion import rate_interval
-from evalflow.numeric.quantile import quantile, quantile_interval, type7
+from evalflow.numeric.quantile import quantile, quantile_interval, quantiles, type7
+from evalflow.numeric.ratio_report import ratio_report
 from evalflow.numeric.sign import sign_test
-from evalflow.numeric.undefined import Undefined, finite, finite_column
+from evalflow.numeric.undefined import Undefined, finite, finite_column, floats
 
 OF_ONE_COLUMN = {
     "mean": mean,
@@ -64,6 +68,42 @@ def test_arithmetic_beyond_a_float_is_undefined(function):
     with pytest.raises(Undefined) as caught:
         function([1.7e308, 1.7e308, -1.7e308, 1.7e308])
     assert caught.value.reason == "non-finite result"
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        *OF_ONE_COLUMN.values(),
+        Moments.of,
+        lambda v: CrossMoments.of(v, v),
+        text_nll,
+        binned,
+        Distribution().add,
+        lambda v: quantiles(v, [0.5]),
+        lambda v: ratio_report(v, v, [0] * len(v)),
+    ],
+)
+@pytest.mark.parametrize("text", [["1.0", "0.5"], [1.0, "0.5"], [None, "0.5", 1.0], [b"1"]])
+def test_text_is_no_number(function, text):
+    """Numbers that were never read as such are refused, though their text spells them."""
+    with pytest.raises(ValueError, match="values hold text; give numbers"):
+        function(text)
+
+
+def test_an_integer_beyond_a_float_is_no_number():
+    """It is refused in a column, and no finite result."""
+    with pytest.raises(ValueError, match="beyond a float"):
+        finite_column([1, 10**400])
+    with pytest.raises(Undefined, match="non-finite result"):
+        finite(10**400)
+
+
+def test_numbers_of_any_kind_are_read():
+    """Truth values count 1, None is missing, whole numbers of any size up to a float's pass; floats are not copied."""
+    assert floats([True, 2, 2**64, 0.5]).tolist() == [1.0, 2.0, 2.0**64, 0.5]
+    assert np.isnan(floats([None, 1.0])[0])
+    column = np.ones(3)
+    assert floats(column) is column
 
 
 def test_undefined_survives_a_process_boundary():

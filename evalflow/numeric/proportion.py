@@ -28,16 +28,12 @@ def wilson(successes: float, n: float, level: float = 0.95, critical: float | No
     product of the two roots over the high one, which does not cancel.
 
     Raises:
-        Undefined: "no rows" where n <= 0, or "non-finite value".
+        Undefined: "no rows" where n is 0, or "non-finite value".
         ValueError: successes outside 0..n, critical not above 0, or a level outside (0, 1).
     """
     c = normal_critical(level) if critical is None else critical
-    for number in (successes, n, c):
-        finite(number, "non-finite value")
-    if n <= 0:
-        raise Undefined("no rows")
-    if not 0 <= successes <= n:
-        raise ValueError(f"{successes} successes of {n}; give a count from 0 to n")
+    finite(c, "non-finite value")
+    _check_counts(successes, n)
     if c <= 0:
         raise ValueError(f"critical is {c}; give a number above 0")
     rate = successes / n
@@ -52,14 +48,10 @@ def proportion(successes: float, n: float) -> float:
     """Successes over `n`, of counts that may be fractional.
 
     Raises:
-        Undefined: "no rows" where n <= 0, or "non-finite value".
+        Undefined: "no rows" where n is 0, or "non-finite value".
         ValueError: successes outside 0..n.
     """
-    finite(successes, "non-finite value")
-    if finite(n, "non-finite value") <= 0:
-        raise Undefined("no rows")
-    if not 0 <= successes <= n:
-        raise ValueError(f"{successes} successes of {n}; give a count from 0 to n")
+    _check_counts(successes, n)
     return float(successes / n)
 
 
@@ -105,17 +97,14 @@ def clopper_pearson(successes: int, n: int, level: float = 0.95) -> Interval:
     (Clopper and Pearson 1934), as beta quantiles.
 
     Raises:
-        Undefined: "no rows" where n <= 0.
+        Undefined: "no rows" where n is 0.
         ValueError: successes outside 0..n, or a level outside (0, 1).
         TypeError: a count that is no integer.
     """
     from scipy.special import betainccinv, betaincinv  # 0.27 s at import
 
     k, total, alpha = index(successes), index(n), tail(level)
-    if total <= 0:
-        raise Undefined("no rows")
-    if not 0 <= k <= total:
-        raise ValueError(f"{k} successes of {total}; give a count from 0 to n")
+    _check_counts(k, total)
     low = 0.0 if k == 0 else float(betaincinv(k, total - k + 1, alpha))
     high = 1.0 if k == total else float(betainccinv(k + 1, total - k, alpha))
     return Interval(low, high, level, "clopper-pearson")
@@ -209,6 +198,16 @@ def rule_of_three(n: float) -> float:
     if finite(n, "non-finite value") <= 0:
         raise Undefined("no rows")
     return float(3 / n)
+
+
+def _check_counts(successes: float, n: float) -> None:
+    """More successes than rows are a mistake, without rows too; none of none is a proportion that does not exist."""
+    for number in (successes, n):
+        finite(number, "non-finite value")
+    if not 0 <= successes <= n:
+        raise ValueError(f"{successes} successes of {n}; give a count from 0 to n")
+    if n == 0:
+        raise Undefined("no rows")
 
 
 def _effective_size(rate: float, se: float, n_rows: int) -> float:

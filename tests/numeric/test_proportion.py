@@ -138,6 +138,14 @@ def test_wilson_refuses_what_is_no_number():
         clopper_pearson(2.5, 5)
 
 
+@pytest.mark.parametrize("function", [wilson, clopper_pearson, proportion, normal_interval])
+@pytest.mark.parametrize(("k", "n"), [(1, 0), (0, -5), (-1, 0)])
+def test_counts_that_cannot_be_are_a_mistake_without_rows_too(function, k, n):
+    """One of none, and fewer rows than none, are refused: undefined is 0 of 0 alone."""
+    with pytest.raises(ValueError, match=f"{k} successes of {n}"):
+        function(k, n)
+
+
 def test_zero_events_bound_the_rate(cases):
     """None in 60 leaves 4.87 % at most (p15); none in one leaves 95 %; 3 / n is only near."""
     assert zero_event_bound(60) == pytest.approx(cases["p15"]["expected"]["one_sided_95_bound_exact"], abs=1e-12)

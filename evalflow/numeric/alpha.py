@@ -20,6 +20,8 @@ from evalflow.numeric.labels import LabelSet
 from evalflow.numeric.ratings import Ratings, ratings_of
 from evalflow.numeric.undefined import Undefined, finite
 
+_LEAST_SQUARE = 2.0**-960  # with smaller mean squares the last digits of the smallest among them are gone
+
 
 @dataclass(frozen=True)
 class Alpha:
@@ -35,10 +37,13 @@ class Alpha:
         """1 - observed / expected: 1 where all agree, 0 at chance, below 0 where raters differ more than by chance.
 
         Raises:
-            Undefined: "expected disagreement is 0": all ratings are the same, so that none could have differed.
+            Undefined: "expected disagreement is 0": all ratings are the same, so that none could have differed; or
+                "labels too close together": their squared distances are below what a float tells apart.
         """
         if self.expected == 0:
             raise Undefined("expected disagreement is 0")
+        if self.expected < _LEAST_SQUARE:
+            raise Undefined("labels too close together")
         return finite(1 - self.observed / self.expected)
 
 

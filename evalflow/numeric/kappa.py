@@ -24,6 +24,7 @@ def agreement_rate(a: Sequence[Hashable], b: Sequence[Hashable]) -> float:
     Raises:
         Undefined: "no pairs".
         ValueError: lists of unequal length, or labels that are none (`label_set`).
+        TypeError: a text in place of a list.
     """
     return agreement_of_marginals(marginals(a, b, _labels(a, b, None)))
 
@@ -47,6 +48,7 @@ def cohen_kappa(
     Raises:
         Undefined: "no pairs", "chance agreement is 1", or "the labels have no order".
         ValueError: lists of unequal length, a label outside `order`, or labels that are none (`label_set`).
+        TypeError: a text in place of a list.
     """
     labels = _labels(a, b, order)
     if weights == "none":
@@ -149,6 +151,8 @@ def _ratio(observed: int, expected: int, constant_is_one: bool) -> float:
 
 
 def _labels(a: Sequence[Hashable], b: Sequence[Hashable], order: Sequence[Hashable] | None) -> LabelSet:
+    if isinstance(a, str) or isinstance(b, str):
+        raise TypeError("a rater's labels are one text; give a list of labels")
     return label_set([*a, *b], order)
 
 

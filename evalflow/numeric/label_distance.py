@@ -167,7 +167,8 @@ def _numbers(level: str, labels: LabelSet) -> Floats:
 
 def _relative(numbers_v: Floats) -> Callable[[NDArray[np.int64], NDArray[np.int64]], Floats]:
     """((x - y) / (x + y))^2 as a function of places, 0 between zeros."""
-    scaled_v = numbers_v / max(numbers_v.max(initial=0.0), np.finfo(float).tiny)  # so that no sum overflows
+    largest = numbers_v.max(initial=0.0)
+    scaled_v = numbers_v / 2 if largest > np.finfo(float).max / 2 else numbers_v  # so that no sum overflows
 
     def squared(left: NDArray[np.int64], right: NDArray[np.int64]) -> Floats:
         x, y = scaled_v[left], scaled_v[right]

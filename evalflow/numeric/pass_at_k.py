@@ -41,7 +41,7 @@ def pass_at_k(n: int, correct: int, k: int) -> float:
     fewer, more = sorted((right, drawn))
     # each factor is at most 1 - fewer / n, so that after so many the rest cannot be seen
     factors = min(fewer, math.isqrt(int(_CERTAIN * total)) + 1)
-    return -math.expm1(float(np.log1p(-more / (total - np.arange(factors))).sum()))
+    return -math.expm1(float(np.log1p(-more / (float(total) - np.arange(factors))).sum()))
 
 
 def mean_pass_at_k(items: Iterable[tuple[int, int]], k: int) -> float:

@@ -126,9 +126,12 @@ def run_stability(
     The error rate is in `unit`. A reference that is None is missing; an empty one is a text.
 
     Raises:
-        TypeError: a run or a reference that is no text; a run that failed is not an empty one.
+        TypeError: a run or a reference that is no text; a run that failed is not an empty one. Or one text in place of
+            the list of them.
         ValueError: no such unit.
     """
+    if isinstance(texts, str):
+        raise TypeError("the runs are one text; give a list of texts")
     even = tuple(profile.apply(text) for text in texts)
     if reference is None:
         cut("", unit)  # a unit that does not exist is a mistake in any case

@@ -211,6 +211,28 @@ def test_labels_that_do_not_suit_the_level_are_refused(units, level, order, mess
         krippendorff_alpha(units, level, order)
 
 
+def test_ratios_of_large_numbers_that_are_close():
+    """Quarters about 1e9 keep all their digits: the relative distances are those of exact fractions."""
+    units = [[1e9 + 0.25, 1e9 + 0.5], [1e9, 1e9], [1e9 + 0.75, 1e9 + 0.5]]
+
+    def apart(x, y):
+        return ((Fraction(x) - Fraction(y)) / (Fraction(x) + Fraction(y))) ** 2
+
+    every = [x for unit in units for x in unit]
+    observed = sum(2 * apart(*unit) for unit in units) / 6
+    expected = sum(apart(x, y) for x in every for y in every) / 30
+    assert krippendorff_alpha(units, "ratio").value == pytest.approx(float(1 - observed / expected), rel=1e-12)
+    # a sum of two of the largest floats is beyond a float
+    assert krippendorff_alpha([[1.5e308, 1.2e308], [1.2e308, 1.2e308]], "ratio").value == pytest.approx(0.0, abs=1e-12)
+
+
+def test_numbers_whose_squares_a_float_cannot_hold_have_no_interval_alpha():
+    """Neither digits that are gone nor none at all pass for a figure."""
+    for scale, reason in ((1e-160, "too close together"), (1e-300, "disagreement is 0"), (1e200, "non-finite result")):
+        with pytest.raises(Undefined, match=reason):
+            krippendorff_alpha([[scale, 2 * scale], [2 * scale, 2 * scale], [3 * scale, scale]], "interval").value  # noqa: B018
+
+
 def test_what_are_no_ratings_is_refused():
     """A unit is a list; codes are a table of places; sums are those of the labels."""
     with pytest.raises(TypeError, match="a unit is no list"):

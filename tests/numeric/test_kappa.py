@@ -139,3 +139,11 @@ def test_what_is_no_agreement_is_refused(refused, message):
     """Unequal lists, missing labels, labels outside the order, and counts that are none."""
     with pytest.raises(ValueError, match=message):
         refused()
+
+
+@pytest.mark.parametrize("function", [agreement_rate, cohen_kappa])
+def test_a_text_is_no_list_of_labels(function):
+    """Its letters are no labels that anyone gave."""
+    for a, b in (("ab", "ab"), ("ab", ["a", "b"]), (["a", "b"], "ab")):
+        with pytest.raises(TypeError, match="give a list of labels"):
+            function(a, b)

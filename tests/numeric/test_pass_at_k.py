@@ -79,6 +79,11 @@ def test_what_has_no_estimate_is_refused(n, correct, k, message):
         pass_at_k(n, correct, k)
 
 
+def test_more_samples_than_a_machine_word_counts():
+    """One right of 2^64, half of them drawn: a half."""
+    assert pass_at_k(2**64, 1, 2**63) == pytest.approx(0.5, rel=1e-12)
+
+
 def test_counts_are_whole():
     """Half a sample is a mistake."""
     with pytest.raises(TypeError):

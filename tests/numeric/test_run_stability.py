@@ -105,6 +105,8 @@ def test_what_is_no_text_or_unit_is_refused():
     """A failed run is not an empty one; a unit is checked with or without a reference."""
     with pytest.raises(TypeError, match="None is no text"):
         run_stability(["a", None])
+    with pytest.raises(TypeError, match="the runs are one text"):
+        run_stability("abc")
     for reference in ("a", None):
         with pytest.raises(ValueError, match="unit is 'line'"):
             run_stability([], reference, unit="line")

@@ -49,12 +49,13 @@ class DocumentTotals:
     """Rows that are none: NaN, +inf, or nothing but -inf in either arm. They are in no other number here."""
     n_disagree: int = 0
     n_infinite_nll: int = 0
-    """Rows whose target either arm rules out: they have no difference."""
+    """Rows whose target either arm rules out."""
     nll_ref: Moments = _NONE
     nll_cand: Moments = _NONE
     nll: CrossMoments = _NO_PAIRS
     """Of the rows where both are finite."""
     dnll: Moments = _NONE
+    """+inf where the candidate alone rules the target out; where the reference does, there is no difference."""
     kl: Moments = _NONE
     gap: Moments = _NONE
     gap_disagree: Moments = _NONE
@@ -72,16 +73,16 @@ class DocumentTotals:
         """The totals of some of a document's rows."""
         kept = rows[rows.ok]
         differs = kept.argmax_ref != kept.argmax_cand
-        comparable = np.isfinite(kept.nll_ref) & np.isfinite(kept.nll_cand)
-        nll_ref, nll_cand = kept.nll_ref[comparable], kept.nll_cand[comparable]
+        known = np.isfinite(kept.nll_ref)
+        comparable = known & np.isfinite(kept.nll_cand)
         return cls(
             n_nonfinite=len(rows) - len(kept),
             n_disagree=int(np.count_nonzero(differs)),
             n_infinite_nll=len(kept) - int(np.count_nonzero(comparable)),
             nll_ref=Moments.of(kept.nll_ref),
             nll_cand=Moments.of(kept.nll_cand),
-            nll=CrossMoments.of(nll_ref, nll_cand),
-            dnll=Moments.of(nll_cand - nll_ref),
+            nll=CrossMoments.of(kept.nll_ref[comparable], kept.nll_cand[comparable]),
+            dnll=Moments.of(kept.nll_cand[known] - kept.nll_ref[known]),
             kl=Moments.of(kept.kl),
             gap=Moments.of(kept.gap),
             gap_disagree=Moments.of(kept.gap[differs]),
@@ -159,7 +160,8 @@ class ParitySummary:
     """The figures of `ParityTotals`, in nats unless the name says otherwise; differences are candidate - reference.
 
     Why a figure has no value: "no rows", "n < 2", "zero variance", "no disagreement", "infinite nll" (a difference
-    where an arm rules a target out), "fewer than 2 clusters" (documents), or a percentile of too few rows.
+    where the reference rules a target out), "infinite value" (a spread where the candidate does), "fewer than 2
+    clusters" (documents), or a percentile of too few rows.
     """
 
     n: int
@@ -184,6 +186,7 @@ class ParitySummary:
     ppl_ratio_interval: Interval | Undefined
     """By documents."""
     dnll_mean: Value
+    """+inf where the candidate alone rules a target out."""
     dnll_sd: Value
     dnll_se: Value
     """sd / sqrt(n), as if positions did not depend on one another."""
@@ -240,7 +243,7 @@ def _summary(totals: ParityTotals, level: float) -> ParitySummary:
         t=told(lambda: _t(dnll())),
         dnll_se_clustered=told(lambda: _cr1(totals, dnll())),
         dnll_interval=dnll_interval,
-        correlation=told(lambda: _comparable(whole).nll.correlation()),
+        correlation=told(lambda: _correlation(whole)),
         dp_mean=told(whole.dp.average),
         dp_rms=told(whole.dp.root_mean_square),
         kl_mean=told(whole.kl.average),
@@ -256,18 +259,24 @@ def _summary(totals: ParityTotals, level: float) -> ParitySummary:
     )
 
 
-def _comparable(whole: DocumentTotals) -> DocumentTotals:
-    """The same totals, if every row has a difference of NLL."""
+def _correlation(whole: DocumentTotals) -> float:
+    """Of the two arms' NLL, where both are finite throughout."""
     if not whole.n:
         raise Undefined("no rows")
     if whole.n_infinite_nll:
         raise Undefined("infinite nll")
-    return whole
+    return whole.nll.correlation()
 
 
 def _differences(whole: DocumentTotals) -> Moments:
-    """Of the differences of NLL; a spread that rounding explains is none."""
-    dnll = _comparable(whole).dnll
+    """Of the differences of NLL, if every row has one; a spread that rounding explains is none."""
+    dnll = whole.dnll
+    if not whole.n:
+        raise Undefined("no rows")
+    if whole.n_infinite_nll > dnll.n_infinite:
+        raise Undefined("infinite nll")
+    if dnll.n_infinite:
+        return dnll
     dust = _ROUNDING * max(1.0, whole.nll_ref.largest, whole.nll_cand.largest)
     if dnll.largest - dnll.least > dust:
         return dnll
@@ -302,6 +311,7 @@ def _t(dnll: Moments) -> float:
 
 def _cr1(totals: ParityTotals, dnll: Moments) -> float:
     """sqrt(G / (G - 1) * sum_g (sum_{i in g} r_i)^2) / N, r the residuals from the mean (Liang and Zeger 1986)."""
+    finite(dnll.average(), "infinite value")
     parts = [document.dnll for document in totals.ordered() if document.dnll.count]
     if len(parts) < 2:
         raise Undefined("fewer than 2 clusters")

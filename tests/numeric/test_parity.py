@@ -203,19 +203,34 @@ def test_infinite_kl_is_counted_ranked_first_and_not_averaged_away():
     assert (said.kl_percentiles["max"], math.isfinite(said.kl_percentiles["p90"])) == (INF, True)
 
 
-def test_an_infinite_nll_leaves_no_difference():
-    """The arm's own mean is infinite, the other's is not, and nothing that compares them has a value."""
+def ruled_out(ref_at=(), cand_at=()):
+    """Three documents of two rows of three equal candidates; an arm rules out some documents' first target."""
     totals = ParityTotals()
-    ref = np.zeros((3, 3))
-    cand = ref.copy()
-    cand[1, 0] = -INF
-    totals.add("d", paired_rows(ref, cand, [0, 0, 0]))
-    said = totals.summary()
-    assert (said.n, said.n_infinite_nll, said.nll_cand_mean, said.ppl_cand) == (3, 1, INF, INF)
+    for name in ("a", "b", "c"):
+        ref, cand = np.zeros((2, 3)), np.zeros((2, 3))
+        ref[0, 0], cand[0, 0] = -INF if name in ref_at else 0, -INF if name in cand_at else 0
+        totals.add(name, paired_rows(ref, cand, [0, 1]))
+    return totals.summary()
+
+
+def test_a_target_that_the_candidate_alone_rules_out_is_infinitely_worse():
+    """Its mean, the mean difference and the ratio are infinite, the other's mean is not; no spread has a value."""
+    said = ruled_out(cand_at=("b",))
+    assert (said.n, said.n_infinite_nll, said.nll_cand_mean, said.ppl_cand) == (6, 1, INF, INF)
     assert said.nll_ref_mean == pytest.approx(math.log(3), rel=1e-15)
+    assert (said.dnll_mean, said.ppl_ratio) == (INF, INF)
+    for name in ("dnll_sd", "dnll_se", "t", "dnll_se_clustered", "dnll_interval", "ppl_ratio_interval"):
+        assert getattr(said, name).reason == "infinite value", name
+    assert said.correlation.reason == said.dnll_abs_percentiles["p50"].reason == "infinite nll"
+
+
+@pytest.mark.parametrize("cand_at", [(), ("a",), ("b",)])
+def test_a_target_that_the_reference_rules_out_leaves_no_difference(cand_at):
+    """Not even where the candidate does so too, here or elsewhere: no gate is to pass on minus infinity."""
+    said = ruled_out(ref_at=("a",), cand_at=cand_at)
+    assert said.nll_ref_mean == INF
     for name in ("dnll_mean", "dnll_sd", "t", "ppl_ratio", "dnll_interval", "ppl_ratio_interval", "correlation"):
         assert getattr(said, name).reason == "infinite nll", name
-    assert said.dnll_abs_percentiles["p50"].reason == "infinite nll"
 
 
 def test_no_rows_have_no_figures():

@@ -16,9 +16,12 @@ def answer(metric: str, inputs: Mapping[str, Any]) -> dict[str, Any]:
 
     A figure that has no value is `{"undefined": reason}`; inputs that are refused are `{"error": message}` as a whole.
     """
+    kind = KINDS[metric]
     try:
-        return KINDS[metric](inputs)
+        return kind(inputs)
     except Undefined as undefined:
         return {"undefined": undefined.reason}
-    except (ValueError, TypeError) as refused:
+    except KeyError as missing:
+        return {"error": f"the inputs have no {missing}"}
+    except (ValueError, TypeError, OverflowError) as refused:
         return {"error": str(refused)}

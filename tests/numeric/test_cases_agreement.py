@@ -111,6 +111,14 @@ def test_alpha_without_a_pair_is_undefined_as_a_whole(units):
     assert all(answer[level] == {"undefined": "no pairs"} for level in ("nominal", "ordinal", "interval", "ratio"))
 
 
+@pytest.mark.parametrize("missing", [-1, "NA"])
+def test_alpha_leaves_out_what_is_said_to_be_missing(missing):
+    """Without it seven ratings of two labels are left: D_o = 2 / 7, D_e = 24 / 42."""
+    units = [[1, missing, 2], [2, 2, missing], [1, 1, 1], [missing, missing, 3]]
+    answer = KINDS["krippendorff_alpha"]({"units": units, "missing": missing})
+    assert answer["nominal"] == pytest.approx(1 - (2 / 7) / (24 / 42), abs=1e-15)
+
+
 def test_alpha_of_one_label_is_undefined():
     """Where every rating is the same nothing could have differed, lone other ratings aside."""
     answer = KINDS["krippendorff_alpha"]({"units": [[2, 2], [2, 2, None], [7]]})

@@ -117,6 +117,13 @@ def test_rows_that_are_refused(inputs, said):
     assert set(got) == {"error"} and said in got["error"]
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_inputs_that_are_not_there_are_refused(kind):
+    """With the name of the first that is missing."""
+    said = answer(kind, {})
+    assert set(said) == {"error"} and said["error"].startswith("the inputs have no '")
+
+
 def test_edges_of_perplexity():
     """Beyond a float, all masked, a missing number, no bytes, no byte count."""
     huge = answer("perplexity", {"token_nll": [800.0, 900.0], "mask": None, "utf8_bytes": 4})
@@ -124,9 +131,9 @@ def test_edges_of_perplexity():
     assert huge["bits_per_byte"] == pytest.approx(1700 / math.log(2) / 4, rel=1e-15)
     for nothing in ({"token_nll": [], "mask": None}, {"token_nll": [1.0, "nan"], "mask": [0, 0]}):
         got = answer("perplexity", {**nothing, "utf8_bytes": 4})
-        assert got == dict.fromkeys(("nll_mean", "ppl", "bits_per_byte"), UNSCORED)
+        assert got == dict.fromkeys(("nll_mean", "ppl", "bits_per_byte"), UNSCORED) | UNSCORED
     got = answer("perplexity", {"token_nll": [1.0, "nan"], "mask": None, "utf8_bytes": 4})
-    assert got == dict.fromkeys(("nll_mean", "ppl", "bits_per_byte"), MISSING)
+    assert got == dict.fromkeys(("nll_mean", "ppl", "bits_per_byte"), MISSING) | MISSING
     for count in (0, None):
         got = answer("perplexity", {"token_nll": [1.0], "mask": [1], "utf8_bytes": count})
         assert (got["nll_mean"], got["ppl"], got["bits_per_byte"]) == (1.0, math.e, {"undefined": "no bytes"})
@@ -141,7 +148,7 @@ def test_edges_of_a_corpus():
     assert got["per_document_ppl_mean"] == pytest.approx((math.e + math.exp(2)) / 2, rel=1e-15)
     for docs in ([], [[]]):
         assert answer("perplexity_corpus", {"docs": docs}) == {
-            "ppl": UNSCORED, "n_tokens": 0, "per_document_ppl_mean": UNSCORED
+            "ppl": UNSCORED, "n_tokens": 0, "per_document_ppl_mean": UNSCORED, **UNSCORED
         }  # fmt: skip
     got = answer("perplexity_corpus", {"docs": [[1000.0], [0.0]]})
     assert (got["ppl"], got["per_document_ppl_mean"]) == (pytest.approx(math.exp(500), rel=1e-15), math.inf)
@@ -168,6 +175,7 @@ def test_edges_of_a_report():
     for name in ("ln_ppl_ratio_se", "ppl_ratio_se", "correlation", "same_top_p_se"):
         assert one[name] == ONE
     none = answer("ppl_ratio_report", {"nll": [], "nll_base": [], "same_top": []})
+    assert none.pop("undefined") == "no rows"
     assert all("undefined" in value for value in none.values())
     flat = answer("ppl_ratio_report", {"nll": [1.0, 1.0], "nll_base": [0.5, 0.7], "same_top": [1, 1]})
     assert (flat["correlation"], flat["same_top_p_se"]) == (FLAT, 0.0)

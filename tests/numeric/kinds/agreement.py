@@ -17,24 +17,10 @@ from evalflow.numeric.pass_at_k import mean_pass_at_k, pass_at_k
 from evalflow.numeric.run_stability import run_stability
 from evalflow.numeric.text_profile import NFC, TextProfile, read_profile
 from evalflow.numeric.undefined import Undefined
+from tests.numeric.kinds.figures import answered, figure
 
 Inputs = Mapping[str, Any]
 Answer = dict[str, Any]
-
-
-def figure(compute: Callable[[], Any]) -> Any:
-    """A figure, or why it has no value; inputs that are refused are refused as a whole."""
-    try:
-        return compute()
-    except Undefined as undefined:
-        return {"undefined": undefined.reason}
-
-
-def answered(figures: Mapping[str, Callable[[], Any]]) -> Answer:
-    """Every figure; where none has a value, the case as a whole has none either."""
-    answer = {name: figure(compute) for name, compute in figures.items()}
-    undefined = [value for value in answer.values() if isinstance(value, dict)]
-    return {**answer, **undefined[0]} if len(undefined) == len(answer) else answer
 
 
 def profile(inputs: Inputs) -> TextProfile:
@@ -66,11 +52,14 @@ def cohen_kappa_case(inputs: Inputs) -> Answer:
 
 
 def krippendorff_alpha_case(inputs: Inputs) -> Answer:
-    """Alpha at each level; a level that the labels do not suit has no value."""
+    """Alpha at each level; a level that the labels do not suit has no value. `missing` is what stands for no rating."""
+    units, missing = inputs["units"], inputs.get("missing")
+    if missing is not None:
+        units = [[None if rating == missing else rating for rating in unit] for unit in units]
 
     def at(level: Level) -> float:
         try:
-            return krippendorff_alpha(inputs["units"], level, inputs.get("order")).value
+            return krippendorff_alpha(units, level, inputs.get("order")).value
         except ValueError as unsuited:
             if level == "nominal":  # suits all labels: what it refuses is no set of ratings
                 raise

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from evalflow.numeric.logits import PairedRows, paired_rows
@@ -12,8 +13,9 @@ from evalflow.numeric.parity import ParityTotals
 from evalflow.numeric.perplexity import corpus_nll, text_nll
 from evalflow.numeric.ratio_report import ratio_report
 from evalflow.numeric.undefined import Undefined
-from evalflow.numeric.value import Value, told
+from evalflow.numeric.value import Value
 from evalflow.numeric.windows import strided_plan
+from tests.numeric.kinds.figures import answered, shown
 from tests.numeric.kinds.numbers import plain
 
 Inputs = Mapping[str, Any]
@@ -63,21 +65,21 @@ def perplexity(inputs: Inputs) -> dict[str, Any]:
     """One text, masked or not."""
     given = plain(inputs)
     text = text_nll(given["token_nll"], given.get("mask"))
-    return {
-        "nll_mean": shown(told(text.nll_mean)),
-        "ppl": shown(told(text.ppl)),
-        "bits_per_byte": shown(told(lambda: text.bits_per_byte(given.get("utf8_bytes")))),
-    }
+    return answered(
+        {
+            "nll_mean": text.nll_mean,
+            "ppl": text.ppl,
+            "bits_per_byte": lambda: text.bits_per_byte(given.get("utf8_bytes")),
+        }
+    )
 
 
 def perplexity_corpus(inputs: Inputs) -> dict[str, Any]:
     """Micro and macro."""
     corpus = corpus_nll(plain(inputs)["docs"])
-    return {
-        "ppl": shown(told(corpus.whole.ppl)),
-        "n_tokens": corpus.whole.n_tokens,
-        "per_document_ppl_mean": shown(told(corpus.per_document_ppl_mean)),
-    }
+    return answered(
+        {"ppl": corpus.whole.ppl, "per_document_ppl_mean": corpus.per_document_ppl_mean}, n_tokens=corpus.whole.n_tokens
+    )
 
 
 def strided(inputs: Inputs) -> dict[str, Any]:
@@ -92,7 +94,7 @@ def ratio(inputs: Inputs) -> dict[str, Any]:
     given = plain(inputs)
     report = ratio_report(given["nll"], given["nll_base"], given["same_top"])
     names = [field.name for field in dataclasses.fields(report) if field.name != "same_top_interval"]
-    return {name: shown(getattr(report, name)) for name in names}
+    return answered({name: partial(had, getattr(report, name)) for name in names})
 
 
 def case_name(name: str) -> str:
@@ -100,9 +102,11 @@ def case_name(name: str) -> str:
     return name.replace("_ref", "_cpu").replace("_cand", "_accel")
 
 
-def shown(value: Value) -> Any:
-    """A figure as the cases write it."""
-    return {"undefined": value.reason} if isinstance(value, Undefined) else value
+def had(value: Value) -> float:
+    """A value; it raises the reason where there is none."""
+    if isinstance(value, Undefined):
+        raise value
+    return value
 
 
 def number(value: float) -> Any:

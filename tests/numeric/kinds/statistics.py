@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+
 from evalflow.numeric.bca import acceleration, bca_mean, bias
 from evalflow.numeric.bootstrap import bootstrap_mean, given_replicates, mean_replicates, percentile_interval
 from evalflow.numeric.cluster import cluster_se, count_clusters
@@ -34,27 +36,14 @@ from evalflow.numeric.proportion import (
 from evalflow.numeric.quantile import quantiles
 from evalflow.numeric.sign import sign_test
 from evalflow.numeric.undefined import Undefined
+from tests.numeric.kinds.figures import answered
 from tests.numeric.kinds.numbers import plain
 
 SEED = 0  # of cases that name none
+RECIPE_SEED, RECIPE_SHAPE = re.compile(r"default_rng\((\d+)\)"), re.compile(r"\((\d+), *(\d+)\)")
 
 Given = Mapping[str, Any]
 Answer = dict[str, Any]
-Figures = Mapping[str, Callable[[], Any]]
-
-
-def answered(figures: Figures) -> Answer:
-    """Each figure, or why it has no value; where none has one, the case as a whole has none either."""
-    answer: Answer = {}
-    for name, figure in figures.items():
-        try:
-            value = figure()
-        except Undefined as undefined:
-            value = {"undefined": undefined.reason}
-        answer[name] = [value.low, value.high] if isinstance(value, Interval) else value
-    if all(isinstance(value, dict) for value in answer.values()):
-        answer |= next(iter(answer.values()))
-    return answer
 
 
 def paired_t_case(given: Given) -> Answer:
@@ -82,7 +71,7 @@ def paired_t_case(given: Given) -> Answer:
             "noninferior": lambda: is_non_inferior(column(), margin, alpha),
             "equivalent": lambda: is_equivalent(column(), margin, alpha),
         }
-    return {**answered(figures), "n": len(given["baseline"])}
+    return answered(figures, n=len(given["baseline"]))
 
 
 def sign_test_case(given: Given) -> Answer:
@@ -175,35 +164,38 @@ def given_indices_case(given: Given) -> Answer:
 
 
 def seeded_bootstrap_case(given: Given) -> Answer:
-    """Keys baseline, treatment, rng: numpy's recipe, of which the seed and the number of resamples are read."""
+    """Keys baseline, treatment, rng: numpy's recipe for the units of each resample, which are drawn as it says.
+
+    Of a recipe without `default_rng(seed)` and `(resamples, units)` nothing is read: the product draws by itself.
+    """
     recipe = str(given.get("rng", ""))
-    seed, shape = re.search(r"default_rng\((\d+)\)", recipe), re.search(r"\((\d+), *\d+\)", recipe)
-    root, n_resamples = int(seed.group(1)) if seed else SEED, int(shape.group(1)) if shape else 10_000
+    seed, shape = RECIPE_SEED.search(recipe), RECIPE_SHAPE.search(recipe)
     level = plain(given.get("confidence", 0.95))
 
     def column() -> Any:
         return differences(plain(given["baseline"]), plain(given["treatment"]))
 
-    return answered(
-        {
-            "delta": lambda: mean(column()),
-            "percentile": lambda: bootstrap_mean(column(), root, n_resamples, level),
-        }
-    )
+    def interval() -> Interval:
+        if seed is None or shape is None:
+            return bootstrap_mean(column(), SEED, level=level)
+        drawn = np.random.default_rng(int(seed[1])).choice(column().size, (int(shape[1]), int(shape[2])))
+        return percentile_interval(given_replicates(column(), drawn), level)
+
+    return answered({"delta": lambda: mean(column()), "percentile": interval})
 
 
 def cluster_se_case(given: Given) -> Answer:
     """Keys values, clusters."""
     values, clusters = plain(given["values"]), given["clusters"]
-    figures = answered(
+    return answered(
         {
             "mean": lambda: mean(values),
             "se_naive": lambda: standard_error(values),
             "se_cluster_cr0": lambda: cluster_se(values, clusters, correction=False),
             "se_cluster_cr1": lambda: cluster_se(values, clusters),
-        }
+        },
+        n_clusters=count_clusters(clusters),
     )
-    return {**figures, "n_clusters": count_clusters(clusters)}
 
 
 def multiplicity_case(given: Given) -> Answer:

@@ -23,7 +23,7 @@ TAKES = (
     "is the reference; --baseline RUN|last-passed (a gate: exit code 1 where a figure of quality is shown worse than "
     "that run's), --max-loss X (each must be shown to lose less), --coverage X (the least share of the baseline's "
     "items to be paired), --arms OLD=NEW, --figures A,B, --vary FIELD,FIELD (what is tested on purpose, such as "
-    "concurrency), --json FILE|-, --csv FILE, --tracking-uri URI"
+    "concurrency), --json FILE|-, --csv FILE, --html FILE, --tracking-uri URI"
 )
 
 
@@ -47,6 +47,10 @@ def compare(words: Sequence[str], options: Options) -> int:
     text = json.dumps(document, indent=1, ensure_ascii=True)
     if asked.csv is not None:
         _write(asked.csv, compare_csv(document))
+    if asked.html is not None:
+        from evalflow.report.html.compare_page import compare_page
+
+        _write(asked.html, compare_page(document))
     if asked.json is not None and asked.json != STDOUT:
         _write(Path(asked.json), f"{text}\n")
     if asked.json == STDOUT:
@@ -68,6 +72,7 @@ def _parser() -> CommandParser:
     parser.add_argument("--vary", action="append", default=[])
     parser.add_argument("--json", default=None)
     parser.add_argument("--csv", type=Path, default=None)
+    parser.add_argument("--html", type=Path, default=None)
     parser.add_argument("--tracking-uri", default=None)
     parser.add_argument("--outputs", type=Path, default=Path("outputs"))
     return parser

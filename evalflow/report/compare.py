@@ -9,6 +9,7 @@ from importlib.resources import files
 from typing import Any
 
 from evalflow.errors import ExitCode
+from evalflow.report.compare_lines import few
 from evalflow.report.tables import Columns, Record, csv_text
 from evalflow.runner.compared_run import ComparedRun, Overlap
 from evalflow.runner.instrument_difference import Difference
@@ -224,7 +225,7 @@ def _notes(pairs: Sequence[RunPair]) -> list[str]:
                 "changed": items.changed,
                 f"only in {label}": items.only_candidate,
             }
-            said = ", ".join(f"{len(ids)} {what} ({_few(ids)})" for what, ids in lost.items() if ids)
+            said = ", ".join(f"{len(ids)} {what} ({few(ids, 3)})" for what, ids in lost.items() if ids)
             notes.append(f"{label} shares {len(items.shared)} items with {ours}: {said}")
     notes += [f"{run['label']} is a part: {run['part']}" for run in _parts(pairs)]
     return [*notes, OCCASIONS]
@@ -233,8 +234,3 @@ def _notes(pairs: Sequence[RunPair]) -> list[str]:
 def _parts(pairs: Sequence[RunPair]) -> list[dict[str, Any]]:
     runs = [_run(pairs[0].reference), *(_run(pair.candidate) for pair in pairs)]
     return [run for run in runs if run["part"]]
-
-
-def _few(ids: Sequence[str], most: int = 3) -> str:
-    """The first of them, and how many more there are."""
-    return ", ".join(ids[:most]) + (f" and {len(ids) - most} more" if len(ids) > most else "")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -11,10 +10,19 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from evalflow.report.compare_lines import (
+    alike_lines,
+    answer_line,
+    arms_in_words,
+    difference_lines,
+    is_alike,
+    missed_lines,
+    not_compared_lines,
+)
 from evalflow.report.console import STYLE, number, printable, shown
 
-CONCLUSIONS = {"worse": "bold red", "better": "green", "not shown": "", "identical": ""}
-"""Conclusions in the order in which they are counted, and their style."""
+SHOWN = {"worse": "bold red", "better": "green"}
+"""Conclusions that a difference is there, and their style."""
 Told = Mapping[str, Any]
 
 
@@ -26,7 +34,7 @@ def print_comparison(document: Told, console: Console) -> None:
     for table in (_compared(told), _beside(told), _not_compared(told)):
         if table.row_count:
             console.print(table)
-    for line in (*_alike(told), *(f"note: {note}" for note in told["notes"])):
+    for line in (*alike_lines(told), *(f"note: {note}" for note in told["notes"])):
         console.print(Text(f"  {line}"))
     print_answer(document, console)
 
@@ -34,27 +42,12 @@ def print_comparison(document: Told, console: Console) -> None:
 def print_answer(document: Told, console: Console) -> None:
     """The last lines: what the gate made of it, or what was shown."""
     told = printable(document)
-    if told["gate"] is not None:
-        _print_gate(told, told["gate"], console)
-        return
-    found = [one["delta"]["conclusion"] for _, one in _figures(told, "compared")]
-    counted = Counter(found)
-    said = ", ".join(f"{counted[conclusion]} {conclusion}" for conclusion in CONCLUSIONS if counted[conclusion])
-    what = f"{len(found)} figures" if len(found) != 1 else "1 figure"
-    console.print(Text(f"Compared: {what}{': ' if said else ''}{said} (exit code {told['exit_code']})"))
-
-
-def _print_gate(told: Told, gate: Told, console: Console) -> None:
-    missed = [one for one in gate["held"] if one["outcome"] != "pass"]
-    for one in sorted(missed, key=lambda one: one["outcome"] != "fail"):
-        line = Text("  ").append(one["outcome"], style=STYLE[one["outcome"]])
-        what = f"{one['figure']} of {_arms(one['arms'])}" if one["figure"] else f"arm {_arms(one['arms'])}"
-        console.print(line.append(f"  {one['candidate']}: {what}: {one['reason']}"))
-    n = len(gate["held"])
-    answer = Text("Gate: ").append(gate["outcome"], style=STYLE[gate["outcome"]])
-    passed = f"{n - len(missed)} of {n} figures of quality are so" if n else "no figure of quality was there to be held"
-    wanted = f"wanted against {told['reference']['label']}: {gate['wanted']}"
-    console.print(answer.append(f" (exit code {told['exit_code']}); {wanted}; {passed}"))
+    for outcome, said in missed_lines(told):
+        console.print(Text("  ").append(outcome, style=STYLE[outcome]).append(f"  {said}"))
+    title, said = answer_line(told)
+    word, _, rest = said.partition(" ")
+    style = STYLE[word] if told["gate"] else ""
+    console.print(Text(f"{title}: ").append(word, style=style).append(f" {rest}"))
 
 
 def _figures(told: Told, *kinds: str) -> Iterator[tuple[Told, Told]]:
@@ -105,19 +98,11 @@ def _runs(told: Told) -> Table:
 
 
 def _differences(told: Told) -> Table:
-    """A line per field and pair of values, with the arms that have it."""
     heads = ("field", "in " + told["reference"]["label"], f"in {_other(told)}", "makes incomparable", "because")
     table = _table(told, "The instruments differ in", heads)
     for candidate in told["candidates"]:
-        grouped: dict[tuple[str, ...], list[str]] = {}
-        for one in candidate["differences"]:
-            what = _few(one["figures"]) or "nothing"
-            line = (one["field"], _brief(one["reference"]), _brief(one["candidate"]), what, one["why"])
-            grouped.setdefault(line, []).extend([] if one["arms"] is None else [_arms(one["arms"])])
-        for (field, *rest), arms in grouped.items():
-            _add(table, told, candidate, f"{field} of {_few(arms)}" if arms else field, *rest)
-        if not grouped:
-            _add(table, told, candidate, "no field", "", "", "nothing", "it is one instrument")
+        for one in difference_lines(candidate):
+            _add(table, told, candidate, one.field, one.reference, one.candidate, one.figures, one.why)
     return table
 
 
@@ -146,7 +131,7 @@ def _filled(table: Table, told: Told) -> Table:
             told,
             candidate,
             one["figure"],
-            _arms(one["arms"]),
+            arms_in_words(one["arms"]),
             number(scale * delta["reference_value"]) + unit,
             number(scale * delta["candidate_value"]) + unit,
             f"{_signed(scale * delta['delta'])}{unit}{ends}",
@@ -155,7 +140,7 @@ def _filled(table: Table, told: Told) -> Table:
             _pairs(delta),
             f"{delta['wins']}/{delta['losses']}/{delta['ties']}",
             _conclusion(one, scale, unit),
-            style=CONCLUSIONS.get(delta["conclusion"], ""),
+            style=SHOWN.get(delta["conclusion"], ""),
         )
     return table
 
@@ -181,63 +166,17 @@ def _beside(told: Told) -> Table:
     right = (f"in {told['reference']['label']}", f"in {_other(told)}")
     table = _table(told, "Side by side, not tested", ("figure", "arm"), right)
     for candidate, one in _figures(told, "beside"):
-        if not _is_alike(one):
-            _add(table, told, candidate, one["figure"], _arms(one["arms"]), *map(shown, one["beside"]))
+        if not is_alike(one):
+            _add(table, told, candidate, one["figure"], arms_in_words(one["arms"]), *map(shown, one["beside"]))
     return table
-
-
-def _alike(told: Told) -> Iterator[str]:
-    """The figures that are alike in both runs, by run."""
-    for candidate in told["candidates"]:
-        alike: dict[str, list[str]] = {}
-        for one in candidate["figures"]:
-            if one["kind"] == "beside" and _is_alike(one):
-                alike.setdefault(one["figure"], []).append(_arms(one["arms"]))
-        by_arms: dict[tuple[str, ...], list[str]] = {}
-        for figure, arms in alike.items():
-            by_arms.setdefault(tuple(arms), []).append(figure)
-        for arms_of, figures in by_arms.items():
-            named = f"{', '.join(figures)} of {_few(arms_of)}"
-            yield f"the same in {told['reference']['label']} and {candidate['run']['label']}: {named}"
-
-
-def _is_alike(one: Told) -> bool:
-    reference, candidate = one["beside"]
-    return bool(reference == candidate)
 
 
 def _not_compared(told: Told) -> Table:
-    """Figures and arms under their reasons: a reason is told once."""
     table = _table(told, "Not compared", ("figures", "because"))
     for candidate in told["candidates"]:
-        by_arm: dict[tuple[str, str], list[str]] = {}
-        for one in candidate["figures"]:
-            if one["kind"] in ("refused", "undefined"):
-                why = f"{'undefined: ' if one['kind'] == 'undefined' else ''}{'; '.join(one['reasons'])}"
-                by_arm.setdefault((why, _arms(one["arms"])), []).append(one["figure"])
-        by_reason: dict[tuple[str, tuple[str, ...]], list[str]] = {}
-        for (why, arm), names in by_arm.items():
-            by_reason.setdefault((why, tuple(names)), []).append(arm)
-        for (why, figures), arms in by_reason.items():
-            _add(table, told, candidate, f"{_few(figures)} of {_few(arms)}", why)
-        labels = (told["reference"]["label"], candidate["run"]["label"])
-        for side, label in zip(("only_reference", "only_candidate"), labels, strict=True):
-            if candidate["arms"][side]:
-                _add(table, told, candidate, f"arm {_few(candidate['arms'][side])}", f"only {label} has it")
+        for what, why in not_compared_lines(told, candidate):
+            _add(table, told, candidate, what, why)
     return table
-
-
-def _arms(arms: Sequence[str]) -> str:
-    return arms[0] if arms[0] == arms[1] else f"{arms[0]} → {arms[1]}"
-
-
-def _few(names: Sequence[str], most: int = 4) -> str:
-    """The first of them, and how many more there are."""
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
-
-
-def _brief(text: str, most: int = 30) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def _signed(value: float) -> str:

@@ -124,7 +124,8 @@ def differences(
         if name in under_test:
             return Difference(field, pair, before, after, (), "it is what is tested")
         refused = tuple(figure for figure, metric in common.items() if _traits(metric, figure) & {*rule.refuses})
-        return Difference(field, pair, before, after, refused, rule.why)
+        why = rule.why if refused or not rule.refuses else "no figure here depends on it"
+        return Difference(field, pair, before, after, refused, why)
 
     found = [told(*one) for one in _of_the_run(reference, candidate, items)]
     found += _metrics(reference, candidate)

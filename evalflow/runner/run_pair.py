@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,6 +12,7 @@ from evalflow.record import Delta
 from evalflow.runner.compared_run import ComparedRun, Overlap, overlap
 from evalflow.runner.instrument_difference import ArmPair, Difference, by_item, differences, is_time
 from evalflow.runner.judge import arms_apart
+from evalflow.runner.score import Scores
 
 RESAMPLES = 2_000
 """Of each bootstrap: that of a percentile is most of the work, and here all of them are compared."""
@@ -147,6 +148,9 @@ def _delta(pair: RunPair, finding: Finding) -> Delta:
     """The difference over the items of both; the reference's others are among the unpaired."""
     sides = [(run.scores, arm) for run, arm in zip((pair.reference, pair.candidate), finding.arms, strict=True)]
     shared = set(pair.items.shared)
+    if pair.items.changed and pair.reference.metric(finding.figure).grain == "document":
+        # another text under the same id has other tokens, and would speak for all
+        sides = [(_without_others(scores, arm, shared), arm) for scores, arm in sides]
     clusters = {item.id: item.dependence for item in pair.reference.plan.items if item.id in shared}
     seed = derive_seed(pair.reference.plan.seed, f"{pair.candidate.run_id}/{finding.arms!r}/{finding.figure}", 0)
     delta = arms_apart(_comparison(pair, finding), finding.figure, sides, clusters, seed)
@@ -155,6 +159,13 @@ def _delta(pair: RunPair, finding: Finding) -> Delta:
         n_sessions = max(len(scores.arms[arm].sessions) for scores, arm in sides)
         delta = replace(delta, n_sessions=n_sessions or None)
     return replace(delta, unpaired=(*delta.unpaired, *pair.items.missing))
+
+
+def _without_others(scores: Scores, arm: str, items: Collection[str]) -> Scores:
+    """The scores, of one arm only the rows of these items."""
+    kept = scores.arms[arm]
+    rows = {key: row for key, row in kept.rows.items() if key[1] in items}
+    return replace(scores, arms={**scores.arms, arm: replace(kept, rows=rows)})
 
 
 def _comparison(pair: RunPair, finding: Finding) -> Paired:

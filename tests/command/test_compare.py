@@ -14,6 +14,7 @@ from jsonschema import Draft202012Validator
 
 from evalflow.report.compare import compare_schema
 from tests.conftest import Cli, Lab
+from tests.runner.scored_texts import metrics, parts
 
 ITEMS = tuple({"id": f"q{n:02}", "input": f"question {n}", "target": "right"} for n in range(24))
 EXACT = {"_target_": "evalflow.metric.exact_match.ExactMatch"}
@@ -116,6 +117,23 @@ def test_other_items_are_paired_where_they_are_the_same(run: Run, cli: Cli) -> N
     assert told(cli, other, "--baseline", whole)[0] == 2
 
 
+def test_scored_texts_are_compared_text_by_text(lab: Lab, cli: Cli) -> None:
+    """Document by document, per token where the tokens are the same; a text that was changed speaks for no other."""
+    items = tuple({"id": name, "input": f"question {name}"} for name in "abcd")
+    changed = ({"id": "a", "input": "another and longer text"}, *items[1:])
+    folders = []
+    for listed in (items, changed):
+        ran = lab(listed, **parts(arms={"ref": {}}, metrics=metrics("nll", "bpb")))
+        folders.append(str(ran.folder))
+    code, document = told(cli, *folders)
+    assert code == 0
+    deltas = {one["figure"]: one["delta"] for one in document["candidates"][0]["figures"] if one["delta"]}
+    assert {figure: (delta["conclusion"], delta["n_pairs"], delta["unpaired"]) for figure, delta in deltas.items()} == {
+        "quality/nll": ("identical", 3, ["a"]),
+        "quality/bpb": ("identical", 3, ["a"]),
+    }
+
+
 def test_a_smoke_run_does_not_pass_for_the_whole(run: Run, cli: Cli) -> None:
     """Five of twenty-four items are compared and marked as a part; the gate is not read, unless it is allowed."""
     whole, smoke = run(), run(limit=5)
@@ -186,14 +204,16 @@ def test_a_margin_that_must_be_shown(run: Run, cli: Cli) -> None:
 
 
 def test_files_are_written(run: Run, cli: Cli, home: Path) -> None:
-    """JSON and CSV beside what is printed; the same runs give the same bytes."""
+    """JSON, CSV and a page beside what is printed; the same runs give the same bytes."""
     runs = run(), run(wrong=3)
-    words = ("--json", "made/für mich.json", "--csv", "made/t.csv")
+    words = ("--json", "made/für mich.json", "--csv", "made/t.csv", "--html", "made/c.html")
     ran = cli("compare", *runs, *words)
     assert ran.code == 0 and ran.out.splitlines()[-1].startswith("Compared: 2 figures")
     document = json.loads((home / "made" / "für mich.json").read_text(encoding="utf-8"))
     table = list(csv.DictReader(io.StringIO((home / "made" / "t.csv").read_text(encoding="utf-8"), newline="")))
     assert len(table) == len(document["candidates"][0]["figures"])
+    page = (home / "made" / "c.html").read_text(encoding="utf-8")
+    assert page.startswith("<!doctype html>") and "not shown" in page and Path(runs[1]).name in page
     before = [path.read_bytes() for path in sorted((home / "made").iterdir())]
     assert cli("compare", *runs, *words).code == 0
     assert [path.read_bytes() for path in sorted((home / "made").iterdir())] == before

@@ -53,18 +53,23 @@ class Deltas:
 def deltas_of(report: Mapping[str, Any]) -> Deltas | None:
     """The comparisons of a report; None where it has none."""
     told = [
-        _difference(report, name, figure, delta)
+        difference(name, figure, delta, _unit(report, figure), _margin(report, name, figure))
         for name, figures in report["comparisons"].items()
         for figure, delta in figures.items()
     ]
+    return drawn(told)
+
+
+def drawn(told: Sequence[Difference]) -> Deltas | None:
+    """The differences and their plots; None where there are none."""
     return Deltas(tuple(told), tuple(_forests(told))) if told else None
 
 
-def _difference(report: Mapping[str, Any], name: str, figure: str, delta: Mapping[str, Any]) -> Difference:
+def difference(name: str, figure: str, delta: Mapping[str, Any], unit: str, margin: float | None) -> Difference:
+    """A difference in the page's numbers, of a figure in `unit`; `margin` is what a gate allows it to be worse by."""
     ends = [delta[key] for key in ("delta", "low", "high", "reference_value", "candidate_value")]
-    by, unit = scale(_unit(report, figure), ends)
+    by, unit = scale(unit, ends)
     difference, low, high, reference, candidate = (None if one is None else by * one for one in ends)
-    margin = _margin(report, name, figure)
     width = None if low is None or high is None else high - low
     write, sides = writer([difference, low, high], [width]), writer([reference, candidate])
     told = {

@@ -19,7 +19,7 @@ PAGE = "page.html.jinja"
 STYLE, SCRIPT = "page.css", "page.js"
 
 
-def rendered(parts: Mapping[str, Any]) -> str:
+def rendered(parts: Mapping[str, Any], template: str = PAGE) -> str:
     """The page made of its parts; the same parts give the same bytes. It can always be encoded as UTF-8.
 
     Raises:
@@ -29,7 +29,7 @@ def rendered(parts: Mapping[str, Any]) -> str:
     # whatever may get past the escaping: nothing runs, styles or loads but these two
     allowed = f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}"
     policy = f"{allowed}; base-uri 'none'; form-action 'none'"
-    page = _environment().get_template(PAGE)
+    page = _environment().get_template(template)
     return page.render(**parts, style=Markup(style), script=Markup(script), policy=Markup(policy))
 
 

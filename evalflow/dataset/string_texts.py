@@ -42,7 +42,7 @@ class StringTexts:
                 prompt=f"{prompt_for(task, word)}{answer_for(task, word)}",
                 kind=task,
                 cluster=word,
-                fields={"task": task, "word": word, "scored_from": self._begins(task, word)},
+                fields={"task": task, "word": word, "evalflow.scored_from": self._begins(task, word)},
             )
             for word in chosen[: self.n]
             for task in TASKS

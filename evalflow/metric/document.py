@@ -25,6 +25,8 @@ from evalflow.numeric.undefined import Undefined
 Values = NDArray[np.float64]
 NAMED = 3
 """Positions of one text that are named as its worst."""
+SCORED_FROM = "evalflow.scored_from"
+"""The field of an item that says where what counts of its text begins."""
 AROUND = 24
 """Characters of the text shown at each side of a position."""
 
@@ -67,7 +69,10 @@ class DocumentMetric(Metric):
         known = values[np.isfinite(values)].astype(np.float64)
         if not known.size:
             return (0.0, float(values.size), 0.0, 0.0, 0.0, 0.0)
-        moments = Moments.of(known)
+        try:
+            moments = Moments.of(known)
+        except Undefined:
+            return None  # finite numbers, whose squares or sum are beyond a float
         return (
             float(known.size),
             float(values.size),
@@ -82,12 +87,15 @@ class DocumentMetric(Metric):
         return ratio(stack[:, 2], stack[:, 0])
 
     def interval(self, stack: Stack, clusters: Clusters, level: float) -> Interval | None:
-        """See `ratio_interval`; exact where every position has one and the same value, as of bit-identical arms."""
+        """See `ratio_interval`; exact where every position has one and the same value, as of bit-identical arms.
+
+        None where texts do not differ, as copies of one do not: that is no certainty.
+        """
         known = stack[stack[:, 0] > 0]
         if known[:, 3].min() == known[:, 4].max():
             only = float(known[0, 3])
             return Interval(only, only, level, "exact: one value everywhere")
-        return ratio_interval(stack[:, 2], stack[:, 0], clusters, level)
+        return with_width(ratio_interval(stack[:, 2], stack[:, 0], clusters, level))
 
     def point(self, stats: tuple[float, ...]) -> float:
         """The text's own mean."""
@@ -100,6 +108,11 @@ class DocumentMetric(Metric):
     def badness(self, unit: Answer) -> Values | None:
         """What its positions are ranked by (P of the whole text), the largest being the worst; None ranks none."""
         return None
+
+
+def with_width(interval: Interval) -> Interval | None:
+    """The interval, or None of one that rounding alone gives a width."""
+    return None if interval.high - interval.low <= 1e-12 * abs(interval.high) else interval
 
 
 def moments_of(stack: Stack) -> Moments:
@@ -161,14 +174,17 @@ class RootMeanSquare:
 def column(unit: Answer, name: str) -> Values | None:
     """A column (P,) of what counts of a scored text, as float64; None where the row has none.
 
-    An item whose fields name a `scored_from` (characters) counts from there on: what stands before is context, and in
-    neither sum nor denominator.
+    An item whose fields hold `SCORED_FROM` (characters) counts from there on: what stands before is context, and in
+    neither sum nor denominator. A text of which nothing counts has no column.
     """
     columns = unit.row.columns
     if columns is None or name not in columns:
         return None
-    values, begins = columns[name].astype(np.float64), unit.item.fields.get("scored_from", 0)
-    return values if begins == 0 else values[columns["start"] >= begins]
+    values, begins = columns[name].astype(np.float64), unit.item.fields.get(SCORED_FROM, 0)
+    if not isinstance(begins, int) or begins <= 0:
+        return values
+    counted = values[columns["start"] >= begins]
+    return counted if counted.size else None
 
 
 def worst_places(unit: Answer, badness: Values | None) -> Sequence[Place]:

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from evalflow.metric.document import DocumentMetric, Values, column
+from evalflow.metric.document import DocumentMetric, Values, column, with_width
 from evalflow.metric.protocol import Answer, Clusters, Stack
 from evalflow.numeric.interval import Interval
 from evalflow.numeric.ratio import ratio, ratio_interval
@@ -56,8 +56,8 @@ class Perplexity(Nll):
 class BitsPerByte(DocumentMetric):
     """The NLL of a text in bits over the UTF-8 bytes of what was scored of it: comparable over tokenisers.
 
-    Source: sum NLL / (ln 2 * bytes). A first token that nothing stands before is scored by nobody, and its bytes are
-    not counted either.
+    Source: sum NLL / (ln 2 * bytes), the bytes being those of the scored tokens: what no window scored counts in
+    neither.
     """
 
     measured_in: ClassVar[str] = "bits/byte"
@@ -69,11 +69,10 @@ class BitsPerByte(DocumentMetric):
 
     def stats(self, unit: Answer) -> tuple[float, ...] | None:
         """As every `DocumentMetric`, and the bytes that were scored."""
-        stats, starts = super().stats(unit), column(unit, "start")
-        if stats is None or starts is None:
+        stats, starts, ends = super().stats(unit), column(unit, "start"), column(unit, "end")
+        if stats is None or starts is None or ends is None:
             return None
-        scored = unit.item.prompt[int(starts.min()) :] if starts.size else ""
-        return (*stats, float(len(scored.encode("utf-8", "surrogatepass"))))
+        return (*stats, float(_bytes_of(unit.item.prompt, starts.astype(int).tolist(), ends.astype(int).tolist())))
 
     def value(self, stack: Stack) -> float:
         """Bits over bytes."""
@@ -81,7 +80,9 @@ class BitsPerByte(DocumentMetric):
 
     def interval(self, stack: Stack, clusters: Clusters, level: float) -> Interval | None:
         """See `ratio_interval`."""
-        found = ratio_interval(stack[:, 2], stack[:, -1], clusters, level)
+        found = with_width(ratio_interval(stack[:, 2], stack[:, -1], clusters, level))
+        if found is None:
+            return None
         return Interval(found.low / math.log(2), found.high / math.log(2), level, found.method)
 
     def point(self, stats: tuple[float, ...]) -> float:
@@ -91,6 +92,17 @@ class BitsPerByte(DocumentMetric):
     def badness(self, unit: Answer) -> Values | None:
         """The least expected tokens."""
         return column(unit, "nll")
+
+
+def _bytes_of(text: str, starts: list[int], ends: list[int]) -> int:
+    """UTF-8 bytes of the pieces of a text, in rising order; of several tokens of one character the last has them."""
+    whole: list[list[int]] = []
+    for start, end in zip(starts, ends, strict=True):
+        if whole and whole[-1][1] == start:
+            whole[-1][1] = end
+        else:
+            whole.append([start, end])
+    return sum(len(text[start:end].encode("utf-8", "surrogatepass")) for start, end in whole)
 
 
 def exponential(interval: Interval | None) -> Interval | None:

@@ -77,6 +77,8 @@ class Walked:
                 if len(one) != len(window.targets):
                     said = f"{len(one)} rows of logits for {len(window.targets)} positions"
                     raise ModelError(f"{window.item_id} from {window.position}: {said}; mend the model", "bad_rows")
+                if isinstance(one, np.ma.MaskedArray):
+                    raise ModelError("its logits are a masked array, whose mask would be lost; give -inf", "bad_rows")
             found += rows
         return found[::-1] if self.scoring.backwards else found
 
@@ -84,9 +86,10 @@ class Walked:
 class Forced(Model):
     """Scores the prompts that it is given as texts, one at a time; its answers have columns and no text.
 
-    Columns of every scored token: `position` in the text (tokens), `start` (characters, -1 unknown), `token`, `context`
-    (tokens seen before it), `nll` (nats), `argmax`, `margin`; beside a reference also `nll_ref`, `argmax_ref`,
-    `margin_ref`, `kl`, `gap`, `dp`, `max_abs` (see `numeric.logits`). A position without a finite row has NaN.
+    Columns of every scored token: `position` in the text (tokens), `start` and `end` (characters, -1 unknown), `token`,
+    `context` (tokens seen before it), `nll` (nats), `argmax`, `margin`; beside a reference also `nll_ref`,
+    `argmax_ref`, `margin_ref`, `kl`, `gap`, `dp`, `max_abs` (see `numeric.logits`). A position without a finite row has
+    NaN.
     """
 
     concurrency_free: ClassVar[bool] = True
@@ -177,7 +180,7 @@ class Forced(Model):
     async def _scored(self, text: str, item_id: str) -> tuple[Columns, int]:
         if all(side.gives_logits for side in self._sides):
             encoded = await self._encoded(text, item_id)
-            kept = await self._walk(self._sides, encoded, item_id)
+            kept = await self._walk(self._sides, encoded, text, item_id)
             facts = await self._free_run(encoded)
             return Columns.of(kept, facts), len(encoded.tokens)
         own = [await self._alone_in(side, text, item_id) for side in self._sides]
@@ -193,7 +196,7 @@ class Forced(Model):
         """One side's own columns, where the other gives no logits."""
         if side.gives_logits:
             encoded = await side.model.encode(text, item_id)
-            return await self._walk([side], encoded, item_id), len(encoded.tokens)
+            return await self._walk([side], encoded, text, item_id), len(encoded.tokens)
         scores = await side.model.score_text(text)
         n = len(scores.logprobs)
         if n < 2:
@@ -202,6 +205,7 @@ class Forced(Model):
         kept = {
             "position": place,
             "start": scores.encoded.starts[1:],
+            "end": _ends(scores.encoded, text)[1:],
             "token": scores.encoded.tokens[1:].astype(np.int32),
             "context": place,
             "nll": -scores.logprobs[1:],
@@ -218,8 +222,9 @@ class Forced(Model):
             _check_same(read[0].tokens, other.tokens, "token ids")
         return next((one for one in read if (one.starts >= 0).all()), read[0])
 
-    async def _walk(self, sides: Sequence[Walked], encoded: Encoded, item_id: str) -> Kept:
+    async def _walk(self, sides: Sequence[Walked], encoded: Encoded, text: str, item_id: str) -> Kept:
         """The columns of a text, by the sides that are given, the candidate first."""
+        ends = _ends(encoded, text)
         windows = _windows(sides[0], encoded, item_id, any(side.gives_tokens for side in sides))
         if not windows:
             raise ModelError(f"the text has {len(encoded.tokens)} tokens: none can be scored; leave it out", NOTHING)
@@ -229,9 +234,10 @@ class Forced(Model):
         for start in range(0, len(windows), at_once):
             group = windows[start : start + at_once]
             rows = [await side.rows(group) for side in sides]
+            _check_apart([block for one in rows for block in one])
             for place, window in enumerate(group):
                 scored = await asyncio.to_thread(_reduced, window, [one[place] for one in rows], least)
-                kept.append({**_placed(window, encoded), **scored})
+                kept.append({**_placed(window, encoded, ends), **scored})
         return {name: np.concatenate([part[name] for part in kept]) for name in kept[0]}
 
     async def _free_run(self, encoded: Encoded) -> dict[str, float | None]:
@@ -264,13 +270,21 @@ def _windows(side: Walked, encoded: Encoded, item_id: str, is_chunk: bool) -> li
     return windows
 
 
-def _placed(window: Window, encoded: Encoded) -> Kept:
+def _ends(encoded: Encoded, text: str) -> NDArray[np.int32]:
+    """Where each token ends in the text (T,), -1 where the model cannot say where they begin."""
+    if (encoded.starts < 0).any():
+        return np.full(len(encoded.starts), -1, dtype=np.int32)
+    return np.append(encoded.starts[1:], len(text)).astype(np.int32)
+
+
+def _placed(window: Window, encoded: Encoded, ends: NDArray[np.int32]) -> Kept:
     """Where a window's scored tokens lie in the text, and how many of its tokens each could see."""
     n = len(window.targets)
     part = slice(window.position, window.position + n)
     return {
         "position": np.arange(part.start, part.stop, dtype=np.int32),
         "start": encoded.starts[part],
+        "end": ends[part],
         "token": window.targets.astype(np.int32),
         "context": np.arange(n, dtype=np.int32) + np.int32(window.first - window.bos),
     }
@@ -319,6 +333,15 @@ def _check_same(ours: NDArray[Any], theirs: NDArray[Any], what: str) -> None:
     said = [str(side[at]) if at < len(side) else "its end" for side in (ours, theirs)]
     where = f"{what} differ at position {at}: {said[0]}, and {said[1]} in the reference"
     raise ModelError(f"{where}; hold models of one tokeniser against each other", "other_tokens")
+
+
+def _check_apart(blocks: Sequence[Rows]) -> None:
+    """Refuse logits of two windows in one memory: a model that uses a buffer again has written over the first."""
+    arrays = [block for block in blocks if isinstance(block, np.ndarray)]
+    places = [block.data_ptr() for block in blocks if not isinstance(block, np.ndarray) and hasattr(block, "data_ptr")]
+    shared = any(np.may_share_memory(one, other) for at, one in enumerate(arrays) for other in arrays[:at])
+    if shared or len(set(places)) < len(places):
+        raise ModelError("logits of two windows lie in one memory; let the model give each its own", "bad_rows")
 
 
 def _check_fits(side: Walked, window: int) -> None:

@@ -80,7 +80,7 @@ def arms_apart(
     metric = scores.plan.metrics[key]
     faulty = next((said for arm in arms if (said := arm.faulty)), None)
     untimed = next((said for arm in arms if metric.timed and (said := arm.untimed)), None)
-    if why := faulty or untimed or _of_other_tokens(metric, arms):
+    if why := faulty or untimed or _of_other_tokens(metric, arms) or _of_other_positions(metric, arms):
         return Delta(None, reason=why)
     with blamed(f"metrics.{key}"):
         reference, candidate = (side.item_stats(arm, side.plan.owner(figure)[0]) for side, arm in sides)
@@ -105,6 +105,35 @@ def _of_other_tokens(metric: Metric, arms: Sequence[ArmScores]) -> str | None:
     first, second = (arm.rows for arm in arms)
     alike = all(_same_tokens(row.columns, second[key].columns) for key, row in first.items() if key in second)
     return None if alike else f"the arms are not known to read texts as the same tokens, {todo}"
+
+
+def _of_other_positions(metric: Metric, arms: Sequence[ArmScores]) -> str | None:
+    """Why a figure over texts does not compare two arms: they did not score the same of them."""
+    if metric.grain != "document":
+        return None
+    first, second = (arm.rows for arm in arms)
+    pairs = ((row.columns, second[key].columns) for key, row in first.items() if key in second)
+    if all(one is None or other is None or _same_places(one, other, metric.per_token) for one, other in pairs):
+        return None
+    return "the arms scored different positions of the texts; give both the same scoring"
+
+
+def _same_places(one: Columns, other: Columns, per_token: bool) -> bool:
+    """Whether two rows cover the same: the same positions, or (of other tokens) the same stretches of the text."""
+    if per_token:
+        return np.array_equal(one["position"], other["position"])
+    return _covered(one) == _covered(other)
+
+
+def _covered(columns: Columns) -> list[tuple[int, int]]:
+    """The stretches (characters) that the tokens of a row cover, those that meet joined."""
+    found: list[tuple[int, int]] = []
+    for start, end in zip(columns["start"].tolist(), columns["end"].tolist(), strict=True):
+        if found and found[-1][1] == start:
+            found[-1] = (found[-1][0], end)
+        else:
+            found.append((start, end))
+    return found
 
 
 def _same_tokens(one: Columns | None, other: Columns | None) -> bool:

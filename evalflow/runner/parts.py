@@ -175,6 +175,8 @@ class Parts:
                 key = "reference" if planned.arm.reference is not None else "scoring"
                 self.builder.faults.add(f"arms.{name}.{key}", said, "compose +scoring=teacher_forced, or drop it")
             return planned
+        self._check_scored(planned)
+        planned = replace(planned, arm=replace(planned.arm, concurrency=1))  # one text at a time, whatever is asked
         beside = None
         if planned.arm.reference is not None:
             beside = self._beside(planned.name, planned.arm.reference, config)
@@ -182,6 +184,14 @@ class Parts:
                 return None
         model = self._walk(planned, beside)
         return None if model is None else replace(planned, model=model, reference=beside)
+
+    def _check_scored(self, planned: PlannedArm) -> None:
+        """Refuse what an arm that scores texts cannot have: seeds would count each position again."""
+        where, arm = f"arms.{planned.name}", planned.arm
+        if len(arm.seeds) > 1:
+            self.builder.faults.add(f"{where}.seeds", "a text that is scored has no seed to vary", "give one")
+        if arm.rate is not None:
+            self.builder.faults.add(f"{where}.rate", "texts are scored one at a time, at no rate", "drop it")
 
     def _beside(self, name: str, reference: str, config: Mapping[str, Any]) -> PlannedArm | None:
         """The arm that another is walked with, its model built anew: each walk starts and closes its own."""

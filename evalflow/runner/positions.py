@@ -31,16 +31,17 @@ class Positions:
 def positions_of(
     metric: Spread, arm: ArmScores, where: Mapping[str, object], seeds: Sequence[int], exact: int = EXACT
 ) -> Positions:
-    """The positions of every planned row that matches `where`; a row that failed counts as one position in error."""
+    """The positions of every planned row that matches `where`; a text without any counts as the longest does."""
     parts: list[Stack] = []
     clusters: list[str] = []
     answers, n_texts, n_error = answers_of(arm, where, seeds)
-    n_total, n_scored = n_texts - len(answers), 0
+    n_lost, n_total, n_scored, longest = n_texts - len(answers), 0, 0, 1
     for answer in answers:
         values = metric.values(answer)
         if values is None:
-            n_total += 1
+            n_lost += 1
             continue
+        longest = max(longest, values.size)
         known = values[np.isfinite(values)]
         n_total, n_scored = n_total + values.size, n_scored + known.size
         parts.append(np.column_stack([known, np.ones(known.size)]))
@@ -51,7 +52,7 @@ def positions_of(
             parts[-1] = _few(parts[-1])
     names = np.repeat(np.array(clusters, dtype=object), [len(part) for part in parts]) if parts else np.array([])
     stack = np.concatenate(parts) if parts else np.empty((0, 2))
-    return Positions(stack, names, n_total, n_scored, n_error, n_texts)
+    return Positions(stack, names, n_total + n_lost * longest, n_scored, n_error * longest, n_texts)
 
 
 def _few(part: Stack) -> Stack:

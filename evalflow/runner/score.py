@@ -290,11 +290,12 @@ def _figures(
 
 
 def _counting_positions(shape: Figure, units: Sequence[Unit]) -> Figure:
-    """The counts of a figure over texts: their positions, and a text without any as one."""
+    """The counts of a figure over texts: their positions, and of a text that has none as many as the longest has."""
     scored = [unit.stats for unit in units if unit.stats is not None]
     known, positions = int(sum(stats[0] for stats in scored)), int(sum(stats[1] for stats in scored))
-    total = positions + shape.n_error + shape.n_excluded
-    return replace(shape, n_total=total, n_scored=known, n_excluded=total - known - shape.n_error)
+    each = max((int(stats[1]) for stats in scored), default=0) or 1
+    total, n_error = positions + each * (shape.n_error + shape.n_excluded), each * shape.n_error
+    return replace(shape, n_total=total, n_scored=known, n_excluded=total - known - n_error, n_error=n_error)
 
 
 def _of_corpus(

@@ -69,7 +69,7 @@ def counted(ran: Ran, arm: str) -> list[np.ndarray]:
     """The NLL of every position that counts, text by text, decoded from the rows by hand."""
     assert ran.folder is not None
     lines = (ran.folder / "items.jsonl").read_text(encoding="utf-8").splitlines()
-    begins = {item["id"]: item["fields"].get("scored_from", 0) for item in map(json.loads, lines)}
+    begins = {item["id"]: item["fields"].get("evalflow.scored_from", 0) for item in map(json.loads, lines)}
     texts = []
     for row in ran.rows:
         if row["arm"] == arm:

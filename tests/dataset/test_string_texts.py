@@ -24,7 +24,7 @@ def test_a_text_by_hand() -> None:
     twice = items[f"twice/{word}"]
     assert twice.prompt == f"{begun}{word} {word}"
     assert (twice.kind, twice.cluster, twice.target) == ("twice", word, None)
-    assert twice.fields == {"task": "twice", "word": word, "scored_from": 0}
+    assert twice.fields == {"task": "twice", "word": word, "evalflow.scored_from": 0}
 
 
 @pytest.mark.parametrize("task", ["capitals", "twice", "loud"])
@@ -33,8 +33,8 @@ def test_the_answer_alone_may_be_scored(task: str) -> None:
     right = {"capitals": str.upper, "twice": lambda word: f"{word} {word}", "loud": lambda word: f"{word.upper()}!"}
     for item in StringTexts(words="held_out", scored="answer").items():
         if item.kind == task:
-            assert item.prompt[: item.fields["scored_from"]].endswith("### Response:\n")
-            assert item.prompt[item.fields["scored_from"] :] == right[task](item.fields["word"])  # type: ignore[operator]
+            assert item.prompt[: item.fields["evalflow.scored_from"]].endswith("### Response:\n")
+            assert item.prompt[item.fields["evalflow.scored_from"] :] == right[task](item.fields["word"])  # type: ignore[operator]
 
 
 def test_what_is_scored_moves_no_text() -> None:

@@ -73,10 +73,12 @@ def test_what_counts_of_a_text_may_begin_later() -> None:
     """What stands before `scored_from` is context: in no sum and no count."""
     plain = text("0123456789", x=[1.0, 2.0, 3.0, 4.0], starts=[1, 3, 5, 7])
     assert Plain().stats(plain) == (4.0, 4.0, 10.0, 1.0, 4.0, 5.0)
-    for begins, left in ((0, 4), (1, 4), (2, 3), (3, 3), (4, 2), (7, 1), (8, 0)):
+    for begins, left in ((0, 4), (1, 4), (2, 3), (3, 3), (4, 2), (7, 1)):
         found = Plain().stats(text("0123456789", begins, x=[1.0, 2.0, 3.0, 4.0], starts=[1, 3, 5, 7]))
         assert found is not None
         assert found[:3] == (left, left, sum((1.0, 2.0, 3.0, 4.0)[4 - left :]))
+    nothing = text("0123456789", 8, x=[1.0, 2.0, 3.0, 4.0], starts=[1, 3, 5, 7])
+    assert Plain().stats(nothing) is None, "a text of which nothing counts is excluded, and counted as that"
 
 
 def test_a_token_that_begins_before_is_context() -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evalflow.columns import Columns
 from evalflow.metric.perplexity import BitsPerByte, Nll, Perplexity, exponential
 from evalflow.metric.protocol import Metric
 from evalflow.numeric.interval import Interval
@@ -133,13 +135,19 @@ def test_where_tokens_lie_nowhere_there_are_no_bytes(starts: list[int]) -> None:
     assert Nll().stats(one) is not None
 
 
-def test_a_text_of_which_nothing_counts_has_no_bytes() -> None:
-    """And no share of any figure."""
-    stack = stacked(BitsPerByte(), text("abc", 3, nll=[1.0, 2.0]))
-    assert stack[0].tolist() == [0.0] * 7
-    with pytest.raises(Undefined) as undefined:
-        BitsPerByte().value(stack)
-    assert undefined.value.reason == "nothing counted"
+def test_a_text_of_which_nothing_counts_is_excluded() -> None:
+    """It has a share of no figure, and is counted as excluded."""
+    assert BitsPerByte().stats(text("abc", 3, nll=[1.0, 2.0])) is None
+
+
+def test_bytes_are_those_of_scored_tokens() -> None:
+    """Of a walk that leaves out the middle of a text, the bytes of what it scored: `bc` and `é`, four of them."""
+    one = text("abcdeé", nll=[1.0, 2.0, 3.0], starts=[1, 2, 5])
+    ends = np.array([2, 3, 6], dtype=np.int32)
+    packed = {**one.row.columns.packed, **Columns.of({"end": ends}).packed}
+    walked = replace(one, row=replace(one.row, columns=replace(one.row.columns, packed=packed)))
+    assert BitsPerByte().stats(walked)[-1] == 4.0
+    assert BitsPerByte().value(stacked(BitsPerByte(), walked)) == pytest.approx(6.0 / math.log(2) / 4)
 
 
 @pytest.mark.parametrize("metric", [Nll(), Perplexity(), BitsPerByte()])

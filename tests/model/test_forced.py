@@ -159,7 +159,7 @@ def test_a_model_alone() -> None:
     found = scored(Forced(walked(Bigram())))
     tokens = ids(TEXT)
     rows = REF[tokens[:-1]]
-    assert set(found.packed) == {"position", "start", "token", "context", "nll", "argmax", "margin"}
+    assert set(found.packed) == {"position", "start", "end", "token", "context", "nll", "argmax", "margin"}
     for name in ("position", "start", "context"):
         assert found[name].tolist() == list(range(1, len(TEXT))), name
     assert found["token"].tolist() == tokens[1:].tolist()
@@ -192,7 +192,7 @@ def test_two_models_side_by_side() -> None:
         assert found[name] == pytest.approx(values, abs=1e-12), name
     second, first = np.sort(ref, axis=1)[:, -2:].T
     assert found["margin_ref"] == pytest.approx(first - second, abs=1e-6)
-    assert set(found.packed) == {*wanted, "margin_ref", "position", "start", "token", "context"}
+    assert set(found.packed) == {*wanted, "margin_ref", "position", "start", "end", "token", "context"}
     assert (found["argmax"] != found["argmax_ref"]).any(), "the two must differ somewhere for this to say anything"
 
 
@@ -629,7 +629,7 @@ def test_a_model_that_scores_texts_alone() -> None:
     """Its own log-probabilities, of every piece but the first; one that it says nothing of is nothing."""
     model = Pieces([np.nan, -1.5, np.nan, -0.25], [0, 3, 4, 9])
     found = scored(Forced(walked(model)))
-    assert set(found.packed) == {"position", "start", "token", "context", "nll"}
+    assert set(found.packed) == {"position", "start", "end", "token", "context", "nll"}
     assert found["nll"] == pytest.approx([1.5, np.nan, 0.25], nan_ok=True)
     assert found["position"].tolist() == found["context"].tolist() == [1, 2, 3]
     assert (found["start"].tolist(), found["token"].tolist()) == ([3, 4, 9], [-1, -1, -1])

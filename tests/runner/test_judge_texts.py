@@ -183,7 +183,7 @@ def test_figures_per_token_of_other_tokenisers_are_not_compared() -> None:
     nll, bpb = found.comparisons["c"]["quality/nll"], found.comparisons["c"]["quality/bpb"]
     said = "the arms' tokenisers differ, so figures per token do not compare; compare bits_per_byte"
     assert (nll.delta, nll.reason) == (None, said)
-    assert bpb.delta == pytest.approx((4.0 - 6.0) / math.log(2) / 9)  # nine bytes after the first
+    assert bpb.delta == pytest.approx((4.0 - 6.0) / math.log(2) / 2)  # two tokens of a byte each
     assert (found.gates["g"].outcome, found.gates["g"].reason) == ("unreadable", said)
 
 

@@ -49,10 +49,10 @@ def test_positions_are_what_is_counted() -> None:
 @pytest.mark.parametrize("name", ["parity/kl_nats", "parity/kl_nats/p50", "quality/nll"])
 def test_what_has_no_number_is_counted_beside_what_has(name: str) -> None:
     """A position that is not finite and a text without columns are excluded; an error and a row that never came are
-    errors, of one position each, for nobody knows of how many."""
+    errors. A text counts as the longest does: nobody knows of how many positions, and it must not count for little."""
     rows = [walked("a", [0.1, NAN, 0.3]), row("b", ""), row("c", None)]
     found = scored(text_plan(ITEMS[:4]), rows).figures("one")[name]
-    assert counts(found) == (3 + 1 + 1 + 1, 2, 2, 2)
+    assert counts(found) == (3 + 3 + 3 + 3, 2, 1 + 3, 3 + 3)
     assert found.value == pytest.approx({"quality/nll": 2.0}.get(name, 0.2))
 
 
@@ -61,7 +61,7 @@ def test_figures_that_no_position_is_left_for(name: str) -> None:
     """No value, and why: so many errors, so many excluded."""
     rows = [walked("a", [NAN, NAN]), row("b", ""), row("c", None)]
     found = scored(text_plan(ITEMS[:3]), rows).figures("one")[name]
-    assert (found.value, found.reason) == (None, "no position was scored (1 errors, 3 excluded)")
+    assert (found.value, found.reason) == (None, "no position was scored (2 errors, 4 excluded)")
 
 
 def test_a_percentile_of_few_positions_is_undefined() -> None:
@@ -105,15 +105,12 @@ def test_arms_that_choose_alike_have_no_gap_at_disagreements() -> None:
     assert (lost.value, lost.reason) == (None, "no disagreement (1 errors, 1 excluded)")
 
 
-def test_where_and_seeds_choose_texts() -> None:
-    """A figure of some of the texts, or of one pass."""
+def test_where_chooses_texts() -> None:
+    """A figure of some of the texts."""
     items = [{**item, "kind": kind} for item, kind in zip(ITEMS[:3], "xyx", strict=True)]
-    plan = text_plan(items, arms={"ref": {}, "one": {"reference": "ref", "seeds": [0, 1]}})
-    rows = [walked(i["id"], [0.1 * (n + 1)] * 2, seed=seed) for n, i in enumerate(items) for seed in (0, 1)]
-    scores = scored(plan, rows)
-    assert counts(scores.figure("one", "parity/kl_nats", {"kind": "x"})) == (8, 8, 0, 0)
+    scores = scored(text_plan(items), [walked(i["id"], [0.1 * (n + 1)] * 2) for n, i in enumerate(items)])
+    assert counts(scores.figure("one", "parity/kl_nats", {"kind": "x"})) == (4, 4, 0, 0)
     assert scores.figure("one", "parity/kl_nats", {"kind": "x"}).value == pytest.approx(0.2)
-    assert counts(scores.figures("one", seeds=(1,))["parity/kl_nats"]) == (6, 6, 0, 0)
 
 
 def test_texts_of_one_cluster_are_one_to_the_interval() -> None:

@@ -136,7 +136,7 @@ def _found(named: str, asked: Namespace) -> Path:
         UsageError: the tracking store cannot say which run an MLflow run is of.
     """
     from evalflow.errors import StoredRunError, TrackingError, UsageError
-    from evalflow.runner.stored_run import find_run, peek
+    from evalflow.runner.stored_run import find_run, peek, run_folders
     from evalflow.tracking.logged_run import MLFLOW_ID, logged_run
 
     if not MLFLOW_ID.fullmatch(named) or Path(named).is_dir():
@@ -145,14 +145,13 @@ def _found(named: str, asked: Namespace) -> Path:
         logged = logged_run(named, asked.tracking_uri, asked.outputs)
     except TrackingError as fault:
         raise UsageError(str(fault)) from None
-    folder: Path = asked.outputs / logged.experiment / logged.run_id
-    if not folder.is_dir():
-        folder = find_run(logged.run_id, asked.outputs)
-    state = peek(folder)
-    if state is not None and logged.origin not in (None, state["sessions"][0]["session"]):
-        said = f"MLflow run {named} is of another run of this id"
-        raise StoredRunError(f"{folder}: {said}; give the folder of the one that was logged")
-    return folder
+    # what the store says is looked for, and no path is made of it
+    for folder in run_folders(asked.outputs):
+        state = peek(folder) if folder.name == logged.run_id else None
+        if state is not None and logged.origin in (None, state["sessions"][0]["session"]):
+            return folder
+    said = f"it is of run {logged.run_id!r:.60} of {logged.experiment!r:.60}, which is not under {asked.outputs}"
+    raise StoredRunError(f"MLflow run {named}: {said}; give --outputs, or the run's folder")
 
 
 def _last_passed(candidates: Sequence[Path], asked: Namespace, parser: CommandParser) -> Path:

@@ -61,7 +61,7 @@ def comparison_document(pairs: Sequence[RunPair], gated: Gated | None) -> dict[s
     """All that was found, as plain JSON values. There is at least one pair."""
     n_compared = sum(len(pair.compared) for pair in pairs)
     n_tested = sum(one.delta is not None and one.delta.p is not None for pair in pairs for one in pair.compared)
-    n_beside = sum(one.beside is not None for pair in pairs for one in pair.findings)
+    n_beside = sum(one.beside is not None and _says(one.figure) for pair in pairs for one in pair.findings)
     document = {
         "schema_version": COMPARE_SCHEMA_VERSION,
         "reference": _run(pairs[0].reference),
@@ -122,6 +122,11 @@ def _numbers(one: Mapping[str, Any]) -> Record:
         sides = zip(("reference", "candidate"), one["beside"], strict=True)
         return {f"{side}_{end}": figure[end] for side, figure in sides for end in ("value", "low", "high")}
     return {}
+
+
+def _says(figure: str) -> bool:
+    """Whether a figure says something of answers or speed: how many rows there are, and how much memory, does not."""
+    return figure.partition("/")[0] not in ("n", "mem")
 
 
 def _exit_code(n_said: int, gated: Gated | None) -> ExitCode:

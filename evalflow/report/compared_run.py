@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 from evalflow.errors import StoredRunError
+from evalflow.record import Figure
 from evalflow.report.stored_report import load_report, scored_rows
 from evalflow.runner.check import owners
 from evalflow.runner.compared_run import ComparedRun
@@ -13,6 +16,20 @@ from evalflow.runner.score import as_scored
 from evalflow.runner.session import stored_plan
 from evalflow.runner.stored_run import load_run
 from evalflow.runner.units import PER_ROW
+
+INSTRUMENT = {
+    "schema_version",
+    "metrics",
+    "serving",
+    "environment",
+    "conditions",
+    "seats",
+    "seed",
+    "judging_hash",
+    "hash",
+}
+"""What of an instrument is held against another's."""
+FIGURE = {one.name for one in fields(Figure)}
 
 
 def load_compared(folder: Path, label: str, allow: Sequence[str] = ()) -> ComparedRun:
@@ -36,10 +53,16 @@ def load_compared(folder: Path, label: str, allow: Sequence[str] = ()) -> Compar
 def _is_of(run: ComparedRun) -> bool:
     """Whether report and scores have all arms, metrics and figures that the plan asks for."""
     plan, arms, told = run.plan, run.report["arms"], run.instrument
-    keys = {key for key, metric in plan.metrics.items() if metric.grain in PER_ROW}
+    scored = {key for key, metric in plan.metrics.items() if metric.grain in PER_ROW}
     return (
-        all(name in arms and owners(plan.metrics).keys() <= arms[name]["figures"].keys() for name in plan.arms)
+        told.keys() >= INSTRUMENT
         and plan.metrics.keys() <= told["metrics"].keys()
-        and plan.arms.keys() <= told["conditions"].keys()
-        and all(keys <= row.stats.keys() for row in run.scores.rows)
+        and all(name in arms and _has(arms[name]["figures"], owners(plan.metrics)) for name in plan.arms)
+        and all(arm.conditions().keys() <= told["conditions"].get(name, {}).keys() for name, arm in plan.arms.items())
+        and all(scored <= row.stats.keys() for row in run.scores.rows)
     )
+
+
+def _has(figures: Mapping[str, Any], names: Iterable[str]) -> bool:
+    """Whether every one of the figures is there, and is one."""
+    return all(name in figures and figures[name].keys() >= FIGURE for name in names)

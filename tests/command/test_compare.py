@@ -287,4 +287,6 @@ def test_an_mlflow_run_id_names_its_run(run: Run, cli: Cli, home: Path) -> None:
     state = Path(first) / "run.json"
     sessions = json.loads(state.read_text(encoding="utf-8"))["sessions"]
     state.write_text(state.read_text(encoding="utf-8").replace(sessions[0]["session"], "deadbeef"), encoding="utf-8")
-    assert "is of another run of this id" in cli("compare", entries[0].info.run_id, second).faults[0]
+    lost = cli("compare", entries[0].info.run_id, second)
+    assert (lost.code, len(lost.faults)) == (64, 1)
+    assert f"it is of run {Path(first).name!r} of 'case', which is not under outputs" in lost.faults[0]

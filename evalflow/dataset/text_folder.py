@@ -80,6 +80,8 @@ class TextFolder:
         return sorted(found, key=lambda file: PurePosixPath(file).parts)
 
     def _of_file(self, folder: Path, file: str) -> Iterator[Item]:
+        if (folder / file).exists() and not (folder / file).is_file():
+            raise DataError(f"{self.path}/{file}: it is no regular file; move it, or change glob")
         text = read_text(folder / file, f"{self.path}/{file}")
         if not text.strip():
             if self.empty == "refuse":

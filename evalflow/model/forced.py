@@ -217,7 +217,8 @@ class Forced(Model):
         asked = [side for side in self._sides if side.gives_tokens] or [side for side in self._sides if side.own_tokens]
         read: list[Encoded] = [await side.model.encode(text, item_id) for side in asked]
         if not read:
-            raise ModelError("neither arm says what its tokens are; let one be a model that reads texts", "no_tokens")
+            said = "neither arm says what its tokens are; let one be a model that reads texts"
+            raise ModelError(f"{said}, and mark a reference that has none control: true", "no_tokens")
         for other in read[1:]:
             _check_same(read[0].tokens, other.tokens, "token ids")
         return next((one for one in read if (one.starts >= 0).all()), read[0])

@@ -81,8 +81,8 @@ class Scorer(Model, Protocol):
     async def logits(self, windows: Sequence[Window], chunk: int | None) -> Sequence[Rows]:
         """For each window the logits (N, V) that predict its `targets`, all windows computed together.
 
-        With `chunk` each window is computed so many tokens at a time, with the cache of those before. What is given must
-        stay as it is: the logits of several windows are held at once, and no two may lie in one memory.
+        With `chunk` each window is computed so many tokens at a time, with the cache of those before. What is given
+        must stay as it is: the logits of several windows are held at once, and no two may lie in one memory.
 
         Raises:
             ModelError: they cannot be computed.

@@ -126,7 +126,7 @@ def build_plan(
         config=config,
         resume=root.resume,
         summary=root.summary,
-        notes=_notes(parts.arms),
+        notes=(*_notes(parts.arms), *_copies(parts.arms, selection.items)),
     )
 
 
@@ -156,6 +156,17 @@ def _notes(arms: Mapping[str, PlannedArm]) -> tuple[str, ...]:
         for name, planned in arms.items()
         if planned.decoding.greedy and len(planned.arm.seeds) > 1
     )
+
+
+def _copies(arms: Mapping[str, PlannedArm], items: Sequence[Item]) -> tuple[str, ...]:
+    """Texts that would be scored more than once, in clusters of their own: each copy would count as evidence."""
+    if not any(planned.scoring for planned in arms.values()):
+        return ()
+    clusters: dict[str, set[str]] = {}
+    for item in items:
+        clusters.setdefault(item.prompt, set()).add(item.dependence)
+    n = sum(len(found) > 1 for found in clusters.values())
+    return (f"{n} texts occur more than once, and each copy counts as a text of its own",) if n else ()
 
 
 def _row_conditions(planned: PlannedArm) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +116,13 @@ def test_links_to_folders_are_not_followed(tmp_path: Path) -> None:
     assert ids(dataset) == ["s/a.txt", "s/b.txt"]
     (tmp_path / "s" / "c.txt").symlink_to(tmp_path / "gone")
     assert refusal(dataset).startswith(f"{tmp_path}/s/c.txt: cannot be read (No such file")
+
+
+def test_a_pipe_is_no_text(tmp_path: Path) -> None:
+    """Reading one would wait for whoever writes into it."""
+    dataset = written(tmp_path, {"a.txt": "x"})
+    os.mkfifo(tmp_path / "b.txt")
+    assert refusal(dataset) == f"{tmp_path}/b.txt: it is no regular file; move it, or change glob"
 
 
 @pytest.mark.parametrize(

@@ -740,3 +740,31 @@ def test_a_text_shorter_than_the_free_runs_beginning_is_its_own() -> None:
     other = np.roll(CHAIN, 1, axis=1)
     found = scored(Forced(walked(Bigram(other), free_run=2, free_from=99), walked(Bigram(CHAIN))), "abc")
     assert found.facts["free_run_parted"] == 3
+
+
+class Reused(Bigram):
+    """A model that writes all its logits into one buffer, as an engine may that saves memory."""
+
+    buffer = np.zeros((64, 64))
+
+    async def logits(self, windows: Sequence[Window], chunk: int | None) -> list[Any]:
+        given = []
+        for rows in await super().logits(windows, chunk):
+            place = self.buffer[: len(rows), : rows.shape[1]]
+            place[:] = rows
+            given.append(place)
+        return given
+
+
+class Masked(Bigram):
+    """A model whose logits are a masked array."""
+
+    async def logits(self, windows: Sequence[Window], chunk: int | None) -> list[Any]:
+        return [np.ma.masked_less(rows, 0) for rows in await super().logits(windows, chunk)]
+
+
+@pytest.mark.parametrize(("model", "said"), [(Reused, "lie in one memory"), (Masked, "masked array")])
+def test_logits_that_do_not_stay_as_they_are_given_are_refused(model: type[Bigram], said: str) -> None:
+    """Two arms that write into one buffer would be held each against itself."""
+    with pytest.raises(ModelError, match=said):
+        scored(Forced(walked(model()), walked(model())))

@@ -164,3 +164,28 @@ def test_a_seat_scores_texts() -> None:
 def test_what_can_change_a_scored_row_changes_the_resume_key(changed: dict[str, Any]) -> None:
     """The windows, the path, the reference and its model."""
     assert text_plan(**changed).resume_key() != text_plan(arms=ARMS).resume_key()
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"seeds": [0, 1]}, "arms.one.seeds: a text that is scored has no seed to vary; give one"),
+        ({"rate": 2.0}, "arms.one.rate: texts are scored one at a time, at no rate; drop it"),
+    ],
+)
+def test_what_an_arm_that_scores_texts_cannot_have(changed: dict[str, Any], said: str) -> None:
+    """More seeds would count each position again, as if it were more evidence."""
+    assert faults_of(text_config(arms={"ref": {}, "one": {"reference": "ref", **changed}})) == [said]
+
+
+def test_texts_are_scored_one_at_a_time() -> None:
+    """Whatever concurrency is asked for: a text that waits for another would run out of its own time."""
+    plan = text_plan(arms={"ref": {"concurrency": 8}})
+    assert plan.arms["ref"].arm.concurrency == 1
+
+
+def test_copies_of_a_text_are_told() -> None:
+    """Two items of one prompt are noted, unless they share a cluster."""
+    items = [{"id": name, "input": "same", "target": "x"} for name in "ab"]
+    assert any("1 texts occur more than once" in note for note in text_plan(items).notes)
+    assert text_plan([{**item, "cluster": "c"} for item in items]).notes == ()

@@ -119,7 +119,7 @@ def _forest(place: int, kind: tuple[str, bool], told: Sequence[Difference]) -> P
     unit, higher_is_better = kind
     drawn = told[:MOST_DRAWN]
     better = "right" if higher_is_better else "left"
-    of = f" ({unit})" if unit else ""
+    of = f" ({short(unit, 24)})" if unit else ""
     said = "; ".join(
         f"{one.label} {one.told['delta']} {one.told['interval']} {one.conclusion}".strip() for one in drawn
     )

@@ -121,7 +121,7 @@ def _draw(axes: Axes, figure: str, drawn: Mapping[str, Times], marks: Mapping[st
         axes.xaxis.set_major_formatter(lambda value, _: tick(value))
     axes.set_ylim(0, 1.06)
     axes.set_yticks([0, 0.25, 0.5, 0.75, 1.0])
-    axes.set_xlabel(f"{figure.removesuffix('_s')} (ms)")
+    axes.set_xlabel(f"{short(figure.removesuffix('_s'), 40)} (ms)")
     axes.set_ylabel("share of requests")
     if len(drawn) > 1:
         axes.legend(loc="lower right")

@@ -12,12 +12,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
+from evalflow.report.html.shown_text import short
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes as Axes
 
 WIDTH = 400
 """Of every plot (pt): it is drawn as wide as its column, and text of 11 pt can still be read on a phone."""
 FONT_SIZE = 11.0
+LONGEST_CAPTION = 3000
 PART = "is-"
 """What is drawn with a `gid` that begins so is of that class in the page."""
 # drawn in colours that stand for the page's own, which are others in the dark
@@ -67,7 +70,11 @@ class Plot:
 
 
 def plot(name: str, caption: str, height: float, draw: Callable[[Axes], None]) -> Plot:
-    """Draw into axes of a figure `height` pt tall. `name` keeps apart what two plots of a page refer to by id."""
+    """Draw into axes of a figure `height` pt tall. `name` keeps apart what two plots of a page refer to by id.
+
+    Whoever draws gives names as `shown_text.short` leaves them: an SVG cannot hold every character.
+    """
+    caption = short(caption, LONGEST_CAPTION)
     with _matplotlib(name):
         from matplotlib.backends.backend_svg import FigureCanvasSVG
         from matplotlib.figure import Figure

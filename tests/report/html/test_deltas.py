@@ -154,6 +154,13 @@ def test_names_are_text_in_a_plot():
     assert max(len(text) for text in seen) <= 60
 
 
+def test_units_are_text_too():
+    """What no drawing can hold is written out, in the axis and in the caption."""
+    (plot,) = told(delta(0.1), unit="<b>\0\ud800").plots
+    assert any("(<b>‹U+0000›‹U+D800›)" in text for text in texts(plot))
+    plot.svg.encode("utf-8")
+
+
 def test_without_comparisons_there_is_nothing():
     """No empty table."""
     assert deltas_of({"comparisons": {}}) is None

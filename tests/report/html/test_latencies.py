@@ -116,6 +116,16 @@ def test_failed_requests_have_no_time():
     assert latencies(report("cold"), [row("cold"), row("cold", 86_400.0, 1.0)]) == []
 
 
+def test_names_are_text():
+    """Of figures and arms, whatever they hold, in the drawing and in the caption."""
+    told = report("a\0\ud800<b>", figures={})
+    told["asked"]["metrics"]["ttft"]["figure"] = "lat/\0\ud800<b>"
+    (one,) = latencies(told, [row("a\0\ud800<b>", 0.1), row("a\0\ud800<b>", 0.2)])
+    assert one.plot is not None
+    one.plot.svg.encode("utf-8")
+    assert "lat/‹U+0000›‹U+D800›<b>" in one.plot.caption
+
+
 def test_many_arms_are_drawn_as_far_as_they_can_be_told_apart():
     """The rest is named."""
     names = [f"arm{n}" for n in range(14)]

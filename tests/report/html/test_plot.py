@@ -54,6 +54,13 @@ def test_it_is_one_image_with_a_text():
     assert {"cold $x$ <script>", "日本 ms"} <= {text.text for text in root.iter("text")}
 
 
+def test_a_caption_is_text_of_bounded_length():
+    """It may name what somebody else has named."""
+    svg = plot("a", "\ud800\0" + "x" * 1_000_000, 200, curve).svg
+    svg.encode("utf-8")
+    assert "‹U+D800›‹U+0000›xxx" in svg and len(svg) < 50_000
+
+
 def test_two_plots_do_not_share_ids():
     """What is referred to by id is each plot's own."""
     ids = [set(re.findall(r' id="([^"]*)"', plot(name, "", 200, curve).svg)) for name in ("a", "b")]

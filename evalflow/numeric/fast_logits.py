@@ -289,7 +289,9 @@ def _sums(x, y, x_bits, y_bits, tops):  # type: ignore[no-untyped-def]
             return np.nan, np.nan, np.nan, np.nan, np.nan, np.nan
         if top_x > peak_x:
             scale = math.exp(peak_x - top_x)
-            ref, product, peak_x = ref * scale, product * scale, np.float64(top_x)
+            ref, peak_x = ref * scale, np.float64(top_x)
+            if product < np.inf:  # +inf is of a token that the candidate alone rules out, however unlikely it becomes
+                product *= scale
         if top_y > peak_y:
             cand, peak_y = cand * math.exp(peak_y - top_y), np.float64(top_y)
         if not far < np.inf:

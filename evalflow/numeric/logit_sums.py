@@ -73,7 +73,7 @@ def reduce_pairs(ref_nv: Rows, cand_nv: Rows, targets_n: NDArray[np.int64]) -> P
     _scan_again(arms, again, shift_2n, found_knt)
     ref = _arm(ref_nv, targets_n, found_knt[0], found_knt[2], shift_2n[0])
     cand = _arm(cand_nv, targets_n, found_knt[1], found_knt[3], shift_2n[1])
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         cross = np.add.reduce(found_knt[4], axis=1) / ref.total
         apart = ref.shift - cand.shift
         most = np.fmax.reduce(found_knt[5], axis=1, initial=np.nan) + apart

@@ -131,7 +131,7 @@ def paired_from_sums(sums: PairSums) -> PairedRows:
     shift_cand)): one pass, and no distribution is ever held. Terms with p_ref = 0 are 0.
     """
     ref, cand = sums.ref, sums.cand
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         log_ref, log_cand = np.log(ref.total), np.log(cand.total)
         nll_ref = _no_less_than_0(log_ref + (ref.shift - ref.at_target), log_ref)
         nll_cand = _no_less_than_0(log_cand + (cand.shift - cand.at_target), log_cand)

@@ -127,3 +127,14 @@ def test_any_two_rows(pairs):
     """Of numbers from -50 to 50."""
     ref, cand = np.array(pairs).T[:, None, :]
     assert_alike(ref, cand, [len(pairs) - 1])
+
+
+def test_a_token_ruled_out_stays_so_however_large_a_later_one_is():
+    """A -inf in one block and a peak 800 nats higher in a later one: KL is infinite, and the row is a row."""
+    ref = np.zeros((1, 2048), dtype=np.float32)
+    ref[0, 1500] = 800
+    cand = ref.copy()
+    cand[0, 5] = -np.inf
+    for kernel in ("numpy", "numba"):
+        found = paired_rows(ref, cand, [1500], kernel)
+        assert (found.ok[0], found.kl[0]) == (True, np.inf)

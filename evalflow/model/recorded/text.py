@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evalflow.errors import ModelError
-from evalflow.model.recorded.archive import Archive, MappedRows, open_archive, unreadable
+from evalflow.model.recorded.archive import Archive, MappedRows, open_archive, read_arrays, unreadable
 from evalflow.model.scorer import Encoded, Tokens, Window
 
 NAMED = 6
@@ -148,12 +148,8 @@ def read_meaning(path: Path) -> Meaning:
     Raises:
         ModelError: it cannot be read.
     """
-    try:
-        with np.load(path, allow_pickle=False) as loaded:
-            arrays = {name: loaded[name] for name in ("tokens", "starts")}
-            return Meaning.of(arrays, {"text_sha256": str(loaded["text_sha256"])})
-    except Exception as fault:  # noqa: BLE001 - numpy raises what the bytes happen to trip it over
-        raise unreadable(path, f"is damaged ({type(fault).__name__}: {fault}); record it again") from None
+    read = read_arrays(path, ("tokens", "starts", "text_sha256"))
+    return Meaning.of(read, {"text_sha256": str(read["text_sha256"])})
 
 
 def window_name(window: Window) -> str:

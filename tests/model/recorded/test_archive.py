@@ -1,6 +1,8 @@
 """Files of arrays: every kind reads as it was written, nothing is read before it is asked for, damage is one line."""
 
+import io
 import tracemalloc
+import zipfile
 
 import numpy as np
 import pytest
@@ -112,6 +114,61 @@ def test_what_is_no_recording_is_refused(tmp_path, name, make, said):
     with pytest.raises(ModelError, match=said) as refused:
         open_archive(path)
     assert str(path) in str(refused.value) and "; " in str(refused.value) and "\n" not in str(refused.value)
+
+
+def packed(path, **arrays):
+    """An `.npz` whose logits are stored and whose other arrays are deflated."""
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, array in {"logits": logits_of(300), **arrays}.items():
+            buffer = io.BytesIO()
+            np.save(buffer, array)
+            kind = zipfile.ZIP_STORED if name == "logits" else zipfile.ZIP_DEFLATED
+            archive.writestr(f"{name}.npy", buffer.getvalue(), kind)
+    return path
+
+
+@pytest.mark.parametrize("name", ["tokens", "starts", "first", "items", "offsets", "text_sha256"])
+def test_an_array_that_unpacks_to_more_than_the_file_is_refused_unread(tmp_path, name):
+    """16 MiB of zeros in a file of 30 KiB cost no memory to refuse; whatever is not asked for is not looked at."""
+    zeros = np.zeros(2**21, dtype=np.int64)
+    given = np.array("a" * 2**22) if name == "text_sha256" else zeros
+    path, other = packed(tmp_path / "a.npz", **{name: given}), packed(tmp_path / "b.npz", notes=zeros)
+    tracemalloc.start()
+    try:
+        with pytest.raises(ModelError, match=rf"a\.npz: .*{name}.*; (save it by numpy.savez|give a row for each)"):
+            open_archive(path)
+        assert not open_archive(other).arrays
+        assert tracemalloc.get_traced_memory()[1] < 2**21
+    finally:
+        tracemalloc.stop()
+
+
+def test_an_array_that_claims_to_be_long_gets_no_memory(tmp_path):
+    """A header of 2^40 entries before 8 bytes; numpy would make room for them first."""
+    path = tmp_path / "a.npz"
+    np.savez(path, logits=logits_of(300))
+    buffer = io.BytesIO()
+    np.lib.format.write_array_header_1_0(buffer, {"descr": "<i8", "fortran_order": False, "shape": (2**40,)})
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("offsets.npy", buffer.getvalue() + bytes(8))
+    with pytest.raises(ModelError, match=r"it ends before its offsets of shape \(1099511627776,\) do"):
+        open_archive(path)
+
+
+def test_more_tokens_than_rows_are_refused_by_the_directory(tmp_path):
+    """Stored ones too; a window of many tokens before its first row, and many texts without a row each, are not."""
+    for arrays, refused in (
+        ({"tokens": np.zeros(2000, "<i8")}, True),
+        ({"tokens": np.zeros(2000, "<i8"), "first": 1700}, False),
+        ({"tokens": np.zeros(2000, "<i8"), "offsets": np.zeros(1701, "<i8")}, False),
+        ({"tokens": np.zeros(301, "<i8"), "starts": np.zeros(301, "<i8")}, False),
+    ):
+        np.savez(tmp_path / "a.npz", logits=logits_of(300), **arrays)
+        if refused:
+            with pytest.raises(ModelError, match=r"it has 300 rows, and 16128 bytes of tokens; give a row for each"):
+                open_archive(tmp_path / "a.npz")
+        else:
+            assert len(open_archive(tmp_path / "a.npz").arrays["tokens"]) == len(arrays["tokens"])
 
 
 def whole(folder, ending):

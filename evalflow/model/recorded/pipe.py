@@ -50,6 +50,7 @@ class RowStream:
         self._watch = selectors.PollSelector()  # which can watch a plain file too
         self._inbox, self._filled, self._ended = memoryview(b""), 0, False
         self._outbox, self._said = b"", b""
+        self._told = False
 
     def open(self) -> None:
         """Start the program, or open the path; who writes to a named pipe is not waited for.
@@ -76,6 +77,7 @@ class RowStream:
         with self._alone:
             if self._broken is not None:
                 raise ModelError(self._broken, "broken_stream")
+            self._told = self._told or bool(sent)
             self._send(sent)
             if not self._wait(memoryview(taken), self._limit_s):
                 given_up = self._stopped.is_set()
@@ -99,7 +101,9 @@ class RowStream:
                 self._process.stdin.close()
             came = self._wait(memoryview(bytearray(1)), END_S if self._process is None else self._limit_s)
             if self._filled:
-                raise self._break(f"there is more in the stream than the {self._n_rows} rows that were asked for")
+                resumed = "" if self._told else " (as after resuming a run: use resume=new)"
+                more = f"there is more in the stream than the {self._n_rows} rows that were asked for"
+                raise self._break(more + resumed)
             if self._process is not None and not came:
                 raise self._break(f"the program does not end; nothing more came within {self._limit_s:g} s")
             if self._process is not None and self._exit_code() != 0:

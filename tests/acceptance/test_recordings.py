@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -20,7 +24,67 @@ AS_LLAMA_CPP = ("scoring.walk=llama_cpp", "scoring.window=32", "~gates.float32_k
 
 def held_against(cli: Cli, model: str, *words: str) -> Ran:
     """The experiment with another model as the reference."""
-    return cli(*SMALL, "~arms.reference.model.dtype", f"arms.reference.model={{_target_: {RECORDED}.{model}}}", *words)
+    return cli(*words_of(model, *words))
+
+
+def words_of(model: str, *words: str) -> tuple[str, ...]:
+    return (*SMALL, "~arms.reference.model.dtype", f"arms.reference.model={{_target_: {RECORDED}.{model}}}", *words)
+
+
+TO_BASE = f"recorder.Recorder, model: {FLOAT64}, path: FILE, format: base, n_ctx: 32"
+KILLED = """
+import os, signal, sys
+from evalflow.cli import main
+from evalflow.model.recorded.chunk_folder import ChunkFolder
+
+left, add = int(sys.argv.pop(1)), ChunkFolder.add
+
+def some(*args):
+    global left
+    if left == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    left -= 1
+    return add(*args)
+
+ChunkFolder.add = some
+main(sys.argv[1:])
+"""
+
+
+def killed_after(n_chunks: int, home: Path, words: Sequence[str]) -> None:
+    """A command line in a process of its own, killed when it is about to keep one chunk more."""
+    command = [sys.executable, "-c", KILLED, str(n_chunks), *words]
+    environment = {"PYTHONPATH": str(Path(__file__).resolve().parents[2]), "PATH": "/usr/bin:/bin", "HOME": str(home)}
+    ended = subprocess.run(command, cwd=home, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    assert ended.returncode == -signal.SIGKILL, ended.stderr
+
+
+@pytest.mark.slow
+def test_a_base_file_of_a_killed_run_is_completed_when_it_is_resumed(cli: Cli, home: Path) -> None:
+    """Killed in the midst of texts, twice: the run asks only what is missing, and the file is byte for byte the one of
+    a run that nobody killed, with no chunk left beside it."""
+    words = words_of(TO_BASE.replace("FILE", "base.bin"), *AS_LLAMA_CPP)
+    for _ in range(2):
+        killed_after(4, home, words)
+        assert not (home / "base.bin").exists()
+    assert len(list((home / "base.bin.spool").glob("*.npz"))) == 8
+    resumed = cli(*words)
+    assert resumed.code == 0, resumed.err
+    assert len(resumed.report["sessions"]) == 3
+    whole = cli(*words_of(TO_BASE.replace("FILE", "whole.bin"), *AS_LLAMA_CPP))
+    assert whole.code == 0, whole.err
+    assert (home / "base.bin").read_bytes() == (home / "whole.bin").read_bytes()
+    assert not list(home.glob("*.spool"))
+
+
+@pytest.mark.slow
+def test_a_base_file_of_some_texts_gets_the_others(cli: Cli, home: Path) -> None:
+    """Of three items and then of eight: as if it had been made of eight at once."""
+    for name, n_items in (("base.bin", 3), ("base.bin", 8), ("whole.bin", 8)):
+        words = words_of(TO_BASE.replace("FILE", name), *AS_LLAMA_CPP, f"dataset.n={n_items}")
+        ran = cli(*words)
+        assert ran.code in (0, 2), ran.err
+    assert (home / "base.bin").read_bytes() == (home / "whole.bin").read_bytes()
 
 
 def test_recorded_rows_give_the_same_report(cli: Cli, home: Path) -> None:

@@ -40,11 +40,7 @@ class BaseFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        try:
-            with path.open("rb") as file:
-                self.layout, self.tokens_cn = read_head(file)
-        except (OSError, ValueError) as fault:
-            raise _unreadable(path, fault) from None
+        self.layout, self.tokens_cn = read_head_of(path)
         self.about = self._read_about(about_path(path))
         shape = (self.layout.n_chunk, self.layout.rows, self.layout.record_units)
         self._records: NDArray[np.uint16] = np.memmap(path, "<u2", "r", self.layout.records_at, shape)
@@ -151,9 +147,22 @@ class BaseFileWriter:
             self.discard()
 
 
-def tokens_digest(tokens_cn: NDArray[np.integer]) -> str:
-    """SHA-256 of tokens (chunks, n_ctx) as a base file holds them."""
-    return hashlib.sha256(tokens_cn.astype("<i4").tobytes()).hexdigest()
+def read_head_of(path: Path) -> tuple[Layout, NDArray[np.int32]]:
+    """The layout of a base file, and its tokens (chunks, n_ctx).
+
+    Raises:
+        ModelError: it cannot be read, is no base file, is cut off or longer than it says, or holds an unknown token.
+    """
+    try:
+        with path.open("rb") as file:
+            return read_head(file)
+    except (OSError, ValueError) as fault:
+        raise _unreadable(path, fault) from None
+
+
+def tokens_digest(tokens: NDArray[np.integer]) -> str:
+    """SHA-256 of tokens, of a text (T,) or of chunks (chunks, n_ctx), as a base file holds them."""
+    return hashlib.sha256(tokens.astype("<i4").tobytes()).hexdigest()
 
 
 def about_path(path: Path) -> Path:

@@ -223,12 +223,16 @@ class BaseFileModel(Recorded):
         return await asyncio.to_thread(lambda: [self._rows(window) for window in windows])
 
     def facts(self) -> Mapping[str, Any]:
-        """Whose logits they are, where that is known; of the rows read so far the tail's mean and largest mass.
+        """Whose logits they are and of how many texts, where that is known, and how many texts were cut short.
 
-        `tail_targets` is how many of the text's own tokens lie there, whose NLL is therefore not known.
+        Of the rows read so far the tail's mean and largest mass. `tail_targets` is how many of the text's own tokens
+        lie there, whose NLL is therefore not known.
         """
         about = {} if self._file is None else self._file.about
         told = {"recorded_of": about["model"]} if "model" in about else {}
+        for name in ("texts", "unfinished"):
+            if about.get(name):
+                told[f"recorded_{name}"] = len(about[name])
         if not self._tails:
             return told
         mass = {"tail_mass_mean": float(np.mean(self._tails)), "tail_mass_max": max(self._tails)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -50,3 +51,30 @@ def save_arrays(path: Path, arrays: Mapping[str, Any]) -> None:
             with contextlib.suppress(OSError):
                 part.unlink(missing_ok=True)
             raise
+
+
+def foreign(folder: Path, known: re.Pattern[str]) -> str | None:
+    """The first of what lies in a folder whose path within it is not `known`; None where all is.
+
+    The path of a folder ends in a slash; a link is never known.
+    """
+    for found in sorted(folder.rglob("*")):
+        name = found.relative_to(folder).as_posix()
+        if found.is_symlink() or not known.fullmatch(f"{name}/" if found.is_dir() else name):
+            return name
+    return None
+
+
+def remove_known(folder: Path, known: re.Pattern[str]) -> None:
+    """Remove what is known of a folder's files, then the folders that are empty, itself too.
+
+    Raises:
+        OSError: a file cannot be removed.
+    """
+    found = sorted(folder.rglob("*"), reverse=True)
+    for path in found:
+        if not path.is_dir() and known.fullmatch(path.relative_to(folder).as_posix()):
+            path.unlink()
+    for path in (*(path for path in found if path.is_dir()), folder):
+        with contextlib.suppress(OSError):  # it holds something else
+            path.rmdir()

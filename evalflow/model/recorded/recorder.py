@@ -36,7 +36,8 @@ class Recorder:
 
     As `rows`, a folder that `RecordedLogits` reads: every window as it is computed, in the model's own precision
     (bfloat16 as float32, which loses nothing). A run that is cut short leaves whole windows, and is gone on with.
-    As `base`, a file that `BaseFileModel` and llama.cpp read: chunks of `n_ctx` tokens, written when the walk is over.
+    As `base`, a file that `BaseFileModel` and llama.cpp read: chunks of `n_ctx` tokens, put together of whole texts at
+    the end of a session; a later one adds the texts that it lacks (see `BaseSpool`).
     Of the same model nothing is written twice, and of another nothing is replaced, unless `overwrite` says so.
     """
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,17 +13,22 @@ from numpy.typing import NDArray
 from evalflow.errors import ModelError
 from evalflow.model.recorded.about import read_about, write_about
 from evalflow.model.recorded.archive import open_archive
-from evalflow.model.recorded.on_disk import save_arrays, writing
+from evalflow.model.recorded.on_disk import foreign, remove_known, save_arrays, writing
 from evalflow.model.recorded.rows_file import ABOUT, TEXT, TEXTS, file_name
 from evalflow.model.recorded.text import check_same_window, check_tokens, read_meaning, text_digest, window_name
 from evalflow.model.scorer import Encoded, Window
+
+FILES = r"(text|\d+)\.npz|\.(text|\d+)\.npz\.part"
+OF_TEXTS = re.compile(rf"[^/]+/({FILES})?")
+KNOWN = re.compile(rf"recording\.json|\.recording\.json\.part|texts/({OF_TEXTS.pattern})?")
+"""What is written here, files and folders."""
 
 
 class WindowFolder:
     """A folder of windows; layout: see `evalflow.model.recorded`.
 
     A recording of the same model is gone on with: what it has is held against what comes and kept, or, with
-    `overwrite`, written anew. One of another model is refused, or removed first.
+    `overwrite`, written anew. One of another model is refused, or removed first, if it is nothing but a recording.
     """
 
     def __init__(self, path: Path, overwrite: bool) -> None:
@@ -37,9 +42,11 @@ class WindowFolder:
             return None
         if not (self._path / ABOUT).is_file():
             return f"{self._path} is there and no recording; give another path"
-        if not self._overwrite and read_about(self._path / ABOUT)["model"] != identity:
+        if read_about(self._path / ABOUT)["model"] == identity:
+            return None
+        if not self._overwrite:
             return f"{self._path} is the recording of another model; give another path, or overwrite=true"
-        return None
+        return self._beside()
 
     def begin(self, about: Mapping[str, Any]) -> None:
         """Make the folder, or go on with it.
@@ -55,10 +62,10 @@ class WindowFolder:
                 if not self._overwrite:
                     said = f"{self._path} is a recording of this model under other settings"
                     raise ModelError(f"{said}; give another path, or overwrite=true", "recorded")
-                old = self._path.with_name(f".{self._path.name}.old")
-                shutil.rmtree(old, ignore_errors=True)
-                self._path.rename(old)
-                shutil.rmtree(old)
+                told = self._beside()
+                if told is not None:
+                    raise ModelError(told, "recorded")
+                remove_known(self._path / TEXTS, OF_TEXTS)
             (self._path / TEXTS).mkdir(parents=True, exist_ok=True)
             write_about(self._path / ABOUT, about)
 
@@ -101,6 +108,13 @@ class WindowFolder:
 
     def close(self) -> None:
         """Nothing: no file is open."""
+
+    def _beside(self) -> str | None:
+        """Why the recording that is there may not be removed, and what to do."""
+        stranger = foreign(self._path, KNOWN)
+        if stranger is None:
+            return None
+        return f"{self._path} holds {stranger}, which no recorder wrote; move it away, or give another path"
 
     def _folder(self, item_id: str) -> Path:
         folder = self._path / TEXTS / file_name(item_id)

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import struct
 import subprocess
 import sys
 import time
@@ -13,8 +12,7 @@ import torch
 
 from evalflow.errors import ModelError
 from evalflow.model.forced import Forced, Walked
-from evalflow.model.recorded.base_file import BaseFile, windows_of
-from evalflow.model.recorded.model import BaseFileModel, PipedLogits, RecordedLogits
+from evalflow.model.recorded.model import PipedLogits, RecordedLogits
 from evalflow.model.recorded.recorder import Recorder
 from evalflow.model.tiny_gpt.model import TinyGPT
 from evalflow.record import Decoding, Request
@@ -167,6 +165,38 @@ def test_what_is_no_recording_is_left_alone(tmp_path, overwrite):
     walked(Recorder(Bigram(), str(tmp_path / "empty")), TEXTS)
 
 
+@pytest.mark.parametrize("name", ["notes.txt", "texts/b/plot.png", "texts/readme", "old/1.npz", "texts/link"])
+def test_a_recording_with_something_else_in_it_is_not_removed(tmp_path, name):
+    """With `overwrite`, of another model and of other settings: what no recorder wrote is named, and all is as it was.
+
+    What a killed process left is the recorder's own, and goes."""
+    out = tmp_path / "out"
+    walked(Recorder(Bigram(), str(out)), TEXTS)
+    (out / "texts" / "b" / ".7.npz.part").write_bytes(b"PK")
+    mine = out / name
+    mine.parent.mkdir(exist_ok=True)
+    if name.endswith("link"):
+        mine.symlink_to(tmp_path)
+    else:
+        mine.write_text("mine")
+    before = files(out)
+    anew = Recorder(Bigram(seed=1), str(out), overwrite=True)
+    first = name.split("/")[0] if name.startswith("old") else name
+    assert anew.missing() == f"{out} holds {first}, which no recorder wrote; move it away, or give another path"
+    with pytest.raises(ModelError, match="which no recorder wrote"):
+        walked(anew, TEXTS)
+    note = json.loads((out / "recording.json").read_text())
+    (out / "recording.json").write_text(json.dumps(note | {"own_tokens": False}))
+    with pytest.raises(ModelError, match="which no recorder wrote"):
+        walked(Recorder(Bigram(), str(out), overwrite=True), TEXTS)
+    assert files(out) == before
+    mine.unlink()
+    if name.startswith("old"):
+        mine.parent.rmdir()
+    walked(anew, {"b": TEXTS["b"]})
+    assert files(out) == ["recording.json", "texts/b/1.npz", "texts/b/11.npz", "texts/b/6.npz", "texts/b/text.npz"]
+
+
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
 def test_tensors_are_recorded_in_their_own_precision(tmp_path, dtype):
     """bfloat16, which numpy lacks, as the float32 that it is; what the runner gets is the tensor itself."""
@@ -201,103 +231,8 @@ def test_a_recording_of_a_stream_has_no_tokens_either(tmp_path):
     replay = RecordedLogits(str(tmp_path / "out"))
     columns, _ = walked(replay, texts, Bigram(), window=32)
     assert columns[0]["nll"] == pytest.approx(np.full(9, np.log(WIDTH)), abs=1e-12)
-
-
-def chunked(recorder, texts, n_ctx=6, bos=None, in_front=False):
-    """The facts of llama.cpp's walk of texts, the windows of each in reverse order."""
-
-    async def run():
-        try:
-            await recorder.start()
-            for item_id, text in texts.items():
-                tokens = (await recorder.encode(text, item_id)).tokens
-                await recorder.logits(windows_of(item_id, tokens, n_ctx, bos, in_front)[::-1], None)
-            await recorder.settle()
-            return recorder.facts()["recording"]
-        finally:
-            await recorder.close()
-
-    return asyncio.run(run())
-
-
-def based(out, seed=0, **settings):
-    return Recorder(Bigram(seed), str(out), format="base", n_ctx=6, **settings)
-
-
-@pytest.mark.parametrize(("bos", "in_front"), [(None, False), (11, False), (11, True)])
-def test_a_base_file_of_a_walk(tmp_path, bos, in_front):
-    """Texts by chunks of 6 tokens, text by text; the tokens are the texts' own, the rows those of what was seen."""
-    out = tmp_path / "made.base"
-    assert chunked(based(out), TEXTS, bos=bos, in_front=in_front) == {"path": str(out), "chunks": 4 if in_front else 3}
-    base = BaseFile(out)
-    streams = [[*([11] if in_front else []), *map(int, text)] for text in TEXTS.values()]
-    chunks = [stream[at : at + 6] for stream in streams for at in range(0, len(stream) - 5, 6)]
-    assert base.tokens_cn.tolist() == chunks
-    for place, chunk in enumerate(chunks):
-        exact = table(0)[chunk[3:5]].astype(float)
-        exact -= np.log(np.exp(exact).sum(axis=1, keepdims=True))
-        assert base.rows(place, 0, 2)[0] == pytest.approx(exact, abs=8 / 65535 + 1e-5)
-    assert out.read_bytes()[:20] == b"_logits_" + struct.pack("<iii", 6, WIDTH, len(chunks))
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["made.base", "made.base.json"]
-
-
-def test_a_base_file_says_whose_it_is_beside_it(tmp_path):
-    """So it is the same model's facts that come back; a note of other tokens is refused."""
-    out = tmp_path / "made.base"
-    chunked(based(out), TEXTS)
-
-    async def told():
-        model = BaseFileModel(str(out), tokenizer="unknown")
-        await model.start()
-        return dict(model.scorer_facts()), dict(model.facts())
-
-    facts, about = asyncio.run(told())
-    assert (facts["tokenizer"], facts["bos"], about["recorded_of"]["model"]) == ("digits", 11, "bigram")
-    note = json.loads((tmp_path / "made.base.json").read_text())
-    (tmp_path / "made.base.json").write_text(json.dumps(note | {"tokens_sha256": "0" * 64}))
-    with pytest.raises(ModelError, match=r"made\.base\.json: it is of other tokens than made\.base; remove it"):
-        BaseFile(out)
-
-
-def test_a_base_file_is_kept_or_replaced_as_asked(tmp_path):
-    """Of the same model it is kept; one of another, or of nobody knows which, is refused, or replaced when asked."""
-    out = tmp_path / "made.base"
-    chunked(based(out), TEXTS)
-    before = out.read_bytes()
-    facts = chunked(based(out), {"b": TEXTS["b"]})
-    assert facts == {"path": str(out), "kept": True} and out.read_bytes() == before
-    other = based(out, seed=1)
-    assert other.missing() == f"{out} is there, and not known to be of this model; give another path, or overwrite=true"
-    with pytest.raises(ModelError, match="not known to be of this model"):
-        chunked(other, TEXTS)
-    (tmp_path / "made.base.json").unlink()
-    with pytest.raises(ModelError, match="not known to be of this model"):
-        chunked(based(out), TEXTS)
-    assert out.read_bytes() == before
-    chunked(based(out, seed=1, overwrite=True), TEXTS)
-    assert out.read_bytes() != before and BaseFile(out).about["model"]["seed"] == 1
-
-
-@pytest.mark.parametrize(
-    ("scoring", "said"),
-    [
-        ({}, "item 'a/1': 6 tokens, scored from token 6 on, are no chunk of 6; walk texts as llama.cpp does"),
-        ({"bos": "each"}, "7 tokens, scored from token 0 on, are no chunk of 6"),
-        ({"window": 8}, "8 tokens, scored from token 1 on, are no chunk of 6"),
-    ],
-)
-def test_windows_that_are_no_chunks_make_no_base_file(tmp_path, scoring, said):
-    """Overlapping, with a token in front, or longer."""
-    with pytest.raises(ModelError, match=said):
-        walked(based(tmp_path / "a.base"), TEXTS, **scoring)
-    assert not list(tmp_path.iterdir())
-
-
-def test_a_walk_without_a_chunk_makes_no_base_file(tmp_path):
-    """Texts that are all too short are named as the reason."""
-    with pytest.raises(ModelError, match="no chunk of 6 tokens came; give longer texts"):
-        chunked(based(tmp_path / "a.base"), {"a": "12345"})
-    assert not list(tmp_path.iterdir())
+    with pytest.raises(ModelError, match="a model that reads texts, and mark a reference that has none control: true"):
+        walked(replay, texts, window=32)
 
 
 KILLED = """
@@ -306,8 +241,8 @@ from tests.model.recorded.bigram import Bigram
 from tests.model.recorded.by_hand import window
 from evalflow.model.recorded.recorder import Recorder
 
-async def run(path, settings):
-    recorder = Recorder(Bigram(), path, **settings)
+async def run(path):
+    recorder = Recorder(Bigram(), path)
     await recorder.start()
     place = 0
     while True:
@@ -315,23 +250,19 @@ async def run(path, settings):
         place += 1
         print(place, flush=True)
 
-asyncio.run(run(sys.argv[1], {"format": "base", "n_ctx": 6} if sys.argv[2] == "base" else {}))
+asyncio.run(run(sys.argv[1]))
 """
 
 
-@pytest.mark.parametrize("kind", ["rows", "base"])
-def test_a_process_that_is_killed_leaves_nothing_half(tmp_path, kind):
-    """Every window that has its name is whole; of a base file, which is written at the end, there is none."""
+def test_a_process_that_is_killed_leaves_nothing_half(tmp_path):
+    """Every window that has its name is whole."""
     out = tmp_path / "out"
-    running = subprocess.Popen([sys.executable, "-c", KILLED, str(out), kind], stdout=subprocess.PIPE)
+    running = subprocess.Popen([sys.executable, "-c", KILLED, str(out)], stdout=subprocess.PIPE)
     with running:
         while int(running.stdout.readline()) < 5:
             pass
         time.sleep(0.05)
         running.kill()
-    if kind == "base":
-        assert not list(tmp_path.iterdir())
-        return
 
     async def read_all():
         replay = RecordedLogits(str(out))

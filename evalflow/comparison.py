@@ -159,6 +159,8 @@ class Paired:
         try:
             if measure.is_mean:
                 return bootstrap_mean(means, seed, self.resamples, self.level, weights=sizes)
+            if np.array_equal(pairs.reference, pairs.candidate):  # whatever is drawn, both have the same figure
+                return Interval(0.0, 0.0, self.level, "percentile bootstrap", degenerate=True)
 
             def delta(drawn: NDArray[np.int64]) -> float:
                 rows = by_cluster[drawn] if alone else np.concatenate([members[g] for g in drawn])

@@ -593,3 +593,17 @@ def test_bca_ends_stand_beside_the_percentiles():
     said = scipy_stats.bootstrap((differences,), np.mean, method="BCa", rng=np.random.default_rng(0))
     assert (delta.bca_low, delta.bca_high) == pytest.approx(tuple(said.confidence_interval), abs=0.03)
     assert (delta.bca_low, delta.bca_high) != (delta.bootstrap_low, delta.bootstrap_high)
+
+
+def test_a_median_of_the_same_items_twice_differs_by_nothing_in_every_resample() -> None:
+    """Its interval is the one point that it must be, and is drawn from no resample: nothing could come of one."""
+    calls: list[int] = []
+
+    def value(stack: Any) -> float:
+        calls.append(len(stack))
+        return float(np.median(stack[:, 0]))
+
+    times = {f"i{n}": 0.1 * n for n in range(9)}
+    delta = compared(times, times, measure=replace(MEDIAN, value=value))
+    assert (delta.delta, delta.low, delta.high, delta.conclusion) == (0.0, 0.0, 0.0, "identical")
+    assert calls == [9, 9]

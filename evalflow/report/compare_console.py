@@ -15,7 +15,9 @@ from evalflow.report.compare_lines import (
     answer_line,
     arms_in_words,
     difference_lines,
+    identical_lines,
     is_alike,
+    is_folded,
     missed_lines,
     not_compared_lines,
 )
@@ -34,7 +36,7 @@ def print_comparison(document: Told, console: Console) -> None:
     for table in (_compared(told), _beside(told), _not_compared(told)):
         if table.row_count:
             console.print(table)
-    for line in (*alike_lines(told), *(f"note: {note}" for note in told["notes"])):
+    for line in (*identical_lines(told), *alike_lines(told), *(f"note: {note}" for note in told["notes"])):
         console.print(Text(f"  {line}"))
     print_answer(document, console)
 
@@ -122,6 +124,8 @@ def _compared(told: Told) -> Table:
 
 def _filled(table: Table, told: Told) -> Table:
     for candidate, one in _figures(told, "compared"):
+        if is_folded(candidate, one):
+            continue
         delta = one["delta"]
         scale, unit = (1000, " ms") if one["unit"] == "s" else (1, "")
         low, high = delta["low"], delta["high"]

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 CONCLUSIONS = ("worse", "better", "not shown", "identical")
 """In the order in which they are counted."""
+MOST_IDENTICAL = 8
+"""Of more figures that are the same on every pair, each in a line of its own says less than all in one."""
 Told = Mapping[str, Any]
 
 
@@ -59,6 +61,26 @@ def alike_lines(told: Told) -> Iterator[str]:
         labels = f"{told['reference']['label']} and {candidate['run']['label']}"
         for figures, arms in _by_figures(by_arm).items():
             yield f"the same in {labels}: {', '.join(figures)} of {few(arms)}"
+
+
+def identical_lines(told: Told) -> Iterator[str]:
+    """Figures that are the same on every pair, where there are too many to tell one by one."""
+    for candidate in told["candidates"]:
+        by_arm: dict[str, list[str]] = {}
+        for one in candidate["figures"]:
+            if is_folded(candidate, one):
+                by_arm.setdefault(arms_in_words(one["arms"]), []).append(one["figure"])
+        labels = f"{told['reference']['label']} and {candidate['run']['label']}"
+        for figures, arms in _by_figures(by_arm).items():
+            yield f"identical on every pair in {labels}: {', '.join(figures)} of {few(arms)}"
+
+
+def is_folded(candidate: Told, one: Told) -> bool:
+    """Whether a figure is one of many that are the same on every pair."""
+    same = sum(
+        other["delta"] is not None and other["delta"]["conclusion"] == "identical" for other in candidate["figures"]
+    )
+    return same > MOST_IDENTICAL and one["delta"] is not None and one["delta"]["conclusion"] == "identical"
 
 
 def is_alike(one: Told) -> bool:

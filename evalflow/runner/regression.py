@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from evalflow.errors import ExitCode, worst
 from evalflow.gate import Gate, Judged, unpaired_beyond
@@ -23,7 +23,7 @@ CODES: dict[Outcome, ExitCode] = {
 @dataclass(frozen=True)
 class Regression:
     """The gate. `max_loss` is what a figure may lose, in its own unit, and must be shown not to exceed; None asks only
-    that none is shown worse. `coverage` is the least share of the baseline's items that must have been paired."""
+    that none is shown worse. `coverage` is the least share that must have been paired of what the baseline scored."""
 
     max_loss: float | None = None
     coverage: float = 1.0
@@ -84,6 +84,7 @@ def _held(regression: Regression, pair: RunPair) -> Iterator[Held]:
 def _judged(regression: Regression, finding: Finding) -> Judged:
     if finding.delta is None:
         return Judged("unreadable", reason="; ".join(finding.refused) or finding.undefined)
+    held = replace(finding.delta, unpaired=finding.lost)
     if regression.max_loss is not None:
         gate = Gate(
             figure=finding.figure,
@@ -92,8 +93,8 @@ def _judged(regression: Regression, finding: Finding) -> Judged:
             margin=regression.max_loss,
             coverage=regression.coverage,
         )
-        return gate.on_delta(finding.delta)
-    return _not_worse(finding.delta, regression.coverage)
+        return gate.on_delta(held)
+    return _not_worse(held, regression.coverage)
 
 
 def _not_worse(delta: Delta, coverage: float) -> Judged:

@@ -34,8 +34,8 @@ class Asked:
 class Finding:
     """What can be said of one figure of a pair of arms: one of a difference by item, both figures, or why nothing.
 
-    `refused` are the reasons that the instruments give, `undefined` is why there is no number. `control` says that the
-    arm is a control in one of the runs.
+    `refused` are the reasons that the instruments give, `undefined` is why there is no number. `lost` are the items of
+    the reference that it scored and that have no partner. `control` says that the arm is a control in one of the runs.
     """
 
     arms: ArmPair
@@ -44,6 +44,7 @@ class Finding:
     beside: tuple[Mapping[str, Any], Mapping[str, Any]] | None = None
     refused: tuple[str, ...] = ()
     undefined: str | None = None
+    lost: tuple[str, ...] = ()
     control: bool = False
 
 
@@ -132,7 +133,13 @@ def _finding(pair: RunPair, arms: ArmPair, figure: str) -> Finding:
     if delta.delta is None:
         said = _why_without(pair, both) if without else delta.reason
         return replace(found, undefined=said)
-    return replace(found, delta=delta)
+    scored = [
+        run.scores.item_stats(arm, run.owners[figure]) for run, arm in zip((reference, candidate), arms, strict=True)
+    ]
+    # what neither has a score of is nobody's loss: the figure is not of it
+    unpaired = tuple(item for item in delta.unpaired if item in scored[0] or item in scored[1])
+    lost = tuple(item for item in unpaired if item in scored[0])
+    return replace(found, delta=replace(delta, unpaired=unpaired), lost=lost)
 
 
 def _why_without(pair: RunPair, both: tuple[Mapping[str, Any], Mapping[str, Any]]) -> str:

@@ -48,6 +48,20 @@ def test_differences_come_first_with_what_they_forbid(tmp_path: Path) -> None:
     assert lines[compared_at] == "Compared item by item, Holm over 3"
 
 
+def test_many_figures_that_are_identical_share_a_line(tmp_path: Path) -> None:
+    """Nine arms that answered alike are told at once; what differs keeps its line."""
+    arms = {f"arm{n}": {} for n in range(10)}
+    plain = {"arms": arms, "items": ITEMS, "metrics": {"exact": EXACT}, "comparisons": {}, "gates": {}, "later": ()}
+    said = {(arm, 0): RIGHT for arm in arms}
+    runs = [compared(tmp_path, "A", said=said, **plain)]
+    runs.append(compared(tmp_path, "B", said={**said, ("arm9", 0): "w" * 12}, **plain))
+    lines = squeezed(shown(document(runs)))
+    assert "identical on every pair in A and B: quality/exact of arm0, arm1, arm2, arm3 and 5 more" in lines
+    (told,) = [line for line in lines if line.startswith("quality/exact")]
+    assert told.startswith("quality/exact arm9 1 0 -1")
+    assert lines[-1] == "Compared: 10 figures: 1 worse, 9 identical (exit code 0)"
+
+
 def test_several_candidates_have_a_column(tmp_path: Path) -> None:
     """With two of them each line says whose it is."""
     told = document([one(tmp_path, "A", RIGHT), one(tmp_path, "B", RIGHT), one(tmp_path, "C", "w" * 12)])

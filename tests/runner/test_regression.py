@@ -66,6 +66,15 @@ def test_what_was_lost_on_the_way_is_no_pass(tmp_path: Path) -> None:
     assert more.outcome == "pass"
 
 
+def test_what_the_baseline_lacked_is_nobodys_loss(tmp_path: Path) -> None:
+    """An item that failed there pairs with nothing, whatever came of it since, and the gate is read on the rest."""
+    failing = one(tmp_path, "A", "e" + "r" * 11)
+    for label, said in (("B", RIGHT), ("C", "e" + "r" * 11)):
+        assert [one.outcome for one in held(failing, one(tmp_path, label, said))] == ["pass"]
+    (found,) = held(failing, one(tmp_path, "D", "ee" + "r" * 10))
+    assert (found.outcome, found.reason) == ("unreadable", "1 of 11 items are unpaired")
+
+
 def test_what_is_refused_is_no_pass(tmp_path: Path) -> None:
     """A metric that changed, or is gone, cannot be held; one that only the candidate has is not."""
     parts = [{"metrics": {"exact": metric, "contains": CONTAINS}} for metric in (EXACT, CONTAINS)]
@@ -93,7 +102,7 @@ def test_an_arm_that_is_gone_is_no_pass(tmp_path: Path) -> None:
 
 def test_controls_times_and_counts_are_not_held(tmp_path: Path) -> None:
     """Of the four questions with three arms, quality of the two that are meant: and undefined figures of neither."""
-    found = outcomes(compared(tmp_path, "A"), compared(tmp_path, "B"), coverage=0.7)
+    found = outcomes(compared(tmp_path, "A"), compared(tmp_path, "B"))
     assert found == {("base", "quality/exact"): "pass", ("new", "quality/exact"): "pass"}
 
 

@@ -107,6 +107,14 @@ def test_an_item_that_was_lost_is_unpaired(tmp_path: Path) -> None:
     assert delta is not None and (delta.n_pairs, delta.unpaired, delta.conclusion) == (11, ("a",), "identical")
 
 
+def test_what_neither_run_has_a_score_of_is_no_pair(tmp_path: Path) -> None:
+    """An item that failed in both is not named; one that failed in one of them is, and lost if the reference had it."""
+    (pair,) = paired(one(tmp_path, "A", "eer" + "r" * 9), one(tmp_path, "B", "ere" + "r" * 9))
+    found = exact(pair)
+    assert found.delta is not None and found.delta.n_pairs == 9
+    assert (found.delta.unpaired, found.lost) == (("b", "c"), ("c",))
+
+
 def test_a_difference_refuses_its_figures_and_no_others(tmp_path: Path) -> None:
     """Under another metric `exact` is refused with the reason, and `contains` is compared."""
     parts = [{"metrics": {"exact": metric, "contains": CONTAINS}} for metric in (EXACT, CONTAINS)]

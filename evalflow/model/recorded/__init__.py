@@ -23,6 +23,7 @@ What `Recorder` writes is a folder of windows: `recording.json` (whose logits th
 `texts/ID` with `text.npz` (tokens, starts, text_sha256) and a file `POSITION.npz` per window: `logits` (N, V), the
 `tokens` (W,) that the model saw, `first` (which of them is the first that a row expects), and `bos`.
 
-Or a base file, and beside it `NAME.json`: whose it is, its `texts` in order (`id`, `chunks`), and the ids of those that
-are `unfinished` and not in it. `NAME.spool` is there for as long as a chunk is in no file yet: put nothing in it.
+Or a base file, and beside it `NAME.json`: whose it is, its `texts` in order (`id`, `chunks`), and where a walk was cut
+short within texts the ids of these `unfinished`, which are not in it. `NAME.spool` is there for as long as a chunk is
+in no file yet: put nothing in it.
 """

@@ -214,8 +214,10 @@ class BaseSpool:
         tokens_cn = np.stack([chunk.tokens for chunk in chunks])
         beside = about_path(self._path)
         texts = [held.told(item_id) for item_id, held in whole.items()]
+        about = {**self._about, "texts": texts, "tokens_sha256": tokens_digest(tokens_cn)}
         unfinished = [item_id for item_id in self._texts if item_id not in whole]
-        about = {**self._about, "texts": texts, "unfinished": unfinished, "tokens_sha256": tokens_digest(tokens_cn)}
+        if unfinished:  # that there are none would not say that no text is still to come
+            about["unfinished"] = unfinished
         if self._base is None:  # what is there is of another model, and was told to be replaced
             beside.unlink(missing_ok=True)
             self._path.unlink(missing_ok=True)

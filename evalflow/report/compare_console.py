@@ -25,6 +25,8 @@ from evalflow.report.console import STYLE, number, printable, shown
 
 SHOWN = {"worse": "bold red", "better": "green"}
 """Conclusions that a difference is there, and their style."""
+ENOUGH = 110
+"""Columns of a terminal that the whole table takes."""
 Told = Mapping[str, Any]
 
 
@@ -33,7 +35,7 @@ def print_comparison(document: Told, console: Console) -> None:
     told = printable(document)
     console.print(_runs(told))
     console.print(_differences(told))
-    for table in (_compared(told), _beside(told), _not_compared(told)):
+    for table in (_compared(told, console.width), _beside(told), _not_compared(told)):
         if table.row_count:
             console.print(table)
     for line in (*identical_lines(told), *alike_lines(told), *(f"note: {note}" for note in told["notes"])):
@@ -108,45 +110,42 @@ def _differences(told: Told) -> Table:
     return table
 
 
-def _compared(told: Told) -> Table:
-    n = told["family"]["n_tested"]
-    right = (
-        f"in {told['reference']['label']}",
-        f"in {_other(told)}",
-        "difference [95 %]",
-        "p",
-        "Holm",
-        "pairs",
-        "+/-/=",
-    )
-    return _filled(_table(told, f"Compared item by item, Holm over {n}", ("figure", "arm"), right, ("shown",)), told)
-
-
-def _filled(table: Table, told: Told) -> Table:
+def _compared(told: Told, width: int) -> Table:
+    """What was compared; where there is no room, without what the rest leads to."""
+    labels = (f"in {told['reference']['label']}", f"in {_other(told)}")
+    heads = (*labels, "difference [95 %]", "p", "Holm", "pairs", "+/-/=")
+    kept = [head for head in heads if width >= ENOUGH or head not in ("p", "pairs", "+/-/=")]
+    title = f"Compared item by item, Holm over {told['family']['n_tested']}"
+    table = _table(told, title, ("figure", "arm"), kept, ("shown",))
     for candidate, one in _figures(told, "compared"):
-        if is_folded(candidate, one):
-            continue
-        delta = one["delta"]
-        scale, unit = (1000, " ms") if one["unit"] == "s" else (1, "")
-        low, high = delta["low"], delta["high"]
-        ends = "" if low is None else f" [{_signed(scale * low)}, {_signed(scale * high)}]"
-        _add(
-            table,
-            told,
-            candidate,
-            one["figure"],
-            arms_in_words(one["arms"]),
-            number(scale * delta["reference_value"]) + unit,
-            number(scale * delta["candidate_value"]) + unit,
-            f"{_signed(scale * delta['delta'])}{unit}{ends}",
-            _p(delta["p"]),
-            _p(delta["p_adjusted"]),
-            _pairs(delta),
-            f"{delta['wins']}/{delta['losses']}/{delta['ties']}",
-            _conclusion(one, scale, unit),
-            style=SHOWN.get(delta["conclusion"], ""),
-        )
+        if not is_folded(candidate, one):
+            cells = dict(zip(heads, _numbers(one), strict=True))
+            shown_as, style = _conclusion(one), SHOWN.get(one["delta"]["conclusion"], "")
+            named = (one["figure"], arms_in_words(one["arms"]))
+            _add(table, told, candidate, *named, *(cells[head] for head in kept), shown_as, style=style)
     return table
+
+
+def _numbers(one: Told) -> tuple[str, ...]:
+    """Both values, the difference with its interval, p-values, pairs, and on how many of them which side won."""
+    delta = one["delta"]
+    scale, unit = _scaled(one)
+    low, high = delta["low"], delta["high"]
+    ends = "" if low is None else f" [{_signed(scale * low)}, {_signed(scale * high)}]"
+    return (
+        number(scale * delta["reference_value"]) + unit,
+        number(scale * delta["candidate_value"]) + unit,
+        f"{_signed(scale * delta['delta'])}{unit}{ends}",
+        _p(delta["p"]),
+        _p(delta["p_adjusted"]),
+        _pairs(delta),
+        f"{delta['wins']}/{delta['losses']}/{delta['ties']}",
+    )
+
+
+def _scaled(one: Told) -> tuple[float, str]:
+    """What a figure is told in: times in ms."""
+    return (1000, " ms") if one["unit"] == "s" else (1, "")
 
 
 def _pairs(delta: Told) -> str:
@@ -154,9 +153,10 @@ def _pairs(delta: Told) -> str:
     return f"{delta['n_pairs']}{clusters}" + (f", {len(delta['unpaired'])} unpaired" if delta["unpaired"] else "")
 
 
-def _conclusion(one: Told, scale: float, unit: str) -> str:
+def _conclusion(one: Told) -> str:
     """What is shown; of nothing, what could have been; and what else a reader must know of it."""
     delta = one["delta"]
+    scale, unit = _scaled(one)
     reach = f"could show {number(scale * delta['mde'])}{unit}" if delta["mde"] is not None else None
     marks = [reach if delta["conclusion"] == "not shown" else None, "control" if one["control"] else None]
     sessions = delta["n_sessions"] or 1

@@ -40,9 +40,7 @@ LOAD = "a time depends on how many requests are under way"
 RULES: Mapping[str, Rule] = {
     # of the run
     "schema_version": Rule(("any",), "rows of another schema may mean something else"),
-    "items": Rule(
-        ("whole",), "what is over all rows at once is over other items; the rest is compared on the items of both"
-    ),
+    "items": Rule(("whole",), "over all rows at once it is over other items; by item, those of both are compared"),
     "prompts": Rule((), COMPARED),
     "order": Rule(("load", "cache"), "another order leaves other prefixes in a cache"),
     "serving": Rule(("served",), "another text is served of the same answer"),

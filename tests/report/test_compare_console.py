@@ -138,6 +138,9 @@ def test_hostile_names_only_print(tmp_path: Path, name: str) -> None:
 
 
 def test_it_fits_a_narrow_terminal(tmp_path: Path) -> None:
-    """At eighty columns cells fold, and no line is longer."""
-    text = shown(document([compared(tmp_path, "A"), compared(tmp_path, "B")]), width=80)
+    """At eighty columns cells fold, no line is longer, and what leads to the answer makes room for it."""
+    text = shown(document([one(tmp_path, "A", RIGHT), one(tmp_path, "B", "w" * 12)]), width=80)
     assert max(len(line) for line in text.splitlines()) <= 80
+    (head,) = [line for line in squeezed(text) if line.startswith("figure arm in A")]
+    assert head.endswith("Holm shown")
+    assert any(line.startswith("quality/exact base 1 0") and line.endswith("worse") for line in squeezed(text))

@@ -10,12 +10,27 @@ import pytest
 from scipy.stats import binomtest
 from statsmodels.stats.multitest import multipletests
 
+from evalflow.report.build import build_report
 from evalflow.runner.compared_run import ComparedRun
+from evalflow.runner.judge import judge
 from evalflow.runner.run_pair import Asked, Finding, RunPair, pair_runs
-from tests.report.by_hand import ARMS, SAID
+from evalflow.runner.score import score
+from evalflow.runner.stored_run import StoredRun
+from tests.metric.by_hand import columns
+from tests.report.by_hand import ARMS, RUN_ID, SAID, SESSIONS, trace
 from tests.runner.compared import EXACT, ITEMS, compared, one
+from tests.runner.scored_texts import metrics, text_plan
+from tests.runner.test_score import row
 
 RIGHT = "r" * 12
+STATE: dict[str, Any] = {
+    "run_id": RUN_ID,
+    "started": SESSIONS[0]["started"],
+    "finished": SESSIONS[1]["finished"],
+    "sessions": SESSIONS,
+    "shared": False,
+    "calibration": None,
+}
 CONTAINS = {"_target_": "evalflow.metric.contains.Contains"}
 
 
@@ -204,3 +219,26 @@ def test_the_same_runs_give_the_same_numbers(tmp_path: Path) -> None:
     alone, beside = paired(first, second)[0], paired(first, second, third)[0]
     assert exact(alone).delta is not None and exact(beside).delta is not None
     assert exact(alone).delta.bootstrap_low == exact(beside).delta.bootstrap_low  # type: ignore[union-attr]
+
+
+def scored_text(tmp_path: Path, label: str, tokenizer: str) -> ComparedRun:
+    """A run of one arm that scored one text, as a tokeniser of this name cuts it."""
+    text = text_plan(ITEMS[:1], arms={"ref": {}}, metrics=metrics("nll", "bpb"))
+    traces = {"ref": (trace("s1", 1, 13, driver={"saturated": False}, facts={"scorer": {"tokenizer": tokenizer}}),)}
+    nll = columns(nll=[1.0, 2.0])
+    state = {**STATE, "conditions": text.conditions()}
+    stored = StoredRun(tmp_path, state, text.items, (row("a", "", columns=nll, arm="ref", session="s1"),), (), traces)
+    scores = score(text, stored.rows, (), traces)
+    return ComparedRun(label, stored, build_report(stored, scores, judge(scores)), scores)
+
+
+def test_figures_per_token_need_one_tokeniser(tmp_path: Path, home: Path) -> None:
+    """Of two runs whose tokenisers differ bits per byte are compared, and per-token figures are not."""
+    runs = [scored_text(tmp_path, label, name) for label, name in (("A", "one"), ("B", "one"), ("C", "two"))]
+    same, other = paired(*runs)
+    assert {found.figure for found in same.compared} == {"quality/nll", "quality/bpb"}
+    assert [found.figure for found in other.compared] == ["quality/bpb"]
+    (refused,) = [found for found in other.findings if found.figure == "quality/nll"]
+    assert refused.undefined == (
+        "the arms' tokenisers differ, so figures per token do not compare; compare bits_per_byte"
+    )

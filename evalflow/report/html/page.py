@@ -44,13 +44,15 @@ def page(report: Mapping[str, Any], rows: Sequence[Row], items: Iterable[Item], 
     """
     known = {item.id: item for item in items}
     sections = _sections(report, rows, known, private)
+    missed = [gate for gate in sections["gates"] if gate.missed]
     return rendered(
         {
             **sections,
             "titles": {name: title for name, title in TITLES.items() if sections[name]},
             "report": report,
             "mark": MARKS[report["verdict"]],
-            "missed": [gate for gate in sections["gates"] if gate.missed],
+            "missed": [gate for gate in missed if gate.reason != report["part"]],
+            "n_for_a_part": sum(gate.reason == report["part"] for gate in missed),
             "facts": _facts(report),
             "private": private,
         }

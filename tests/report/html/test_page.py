@@ -69,9 +69,19 @@ def test_what_a_gate_may_say_is_known():
 def test_a_part_of_a_run_says_so_at_once(tmp_path: Path):
     """A smoke run is marked beside its verdict, and a whole one is not."""
     report, _ = made(tmp_path)
-    part = report_page({**report, "part": "the first 2 items (limit)"}).one("header")
-    assert part.one("p", kind="part").text == "Not the whole run: the first 2 items (limit)"
+    part = report_page({**report, "part": "smoke run: limit 2"}).one("header")
+    assert part.one("p", kind="part").text == "Not the whole run: smoke run: limit 2"
     assert page_of(tmp_path).one("header").every("p", kind="part") == []
+
+
+def test_gates_that_read_no_part_are_counted_once(tmp_path: Path):
+    """Each of them would say the same; one that misses for a reason of its own is listed."""
+    report, _ = made(tmp_path)
+    for name in ("new_floor", "gain", "control"):
+        report["gates"][name].update(outcome="unreadable", value=None, reason="smoke run: limit 2")
+    header = report_page({**report, "part": "smoke run: limit 2"}).one("header")
+    assert header.one("p", kind="part").text.endswith("smoke run: limit 2; 3 gates are unreadable for that")
+    assert [line.one("a").text for line in header.one("ul", kind="reasons").every("li")] == ["base_floor"]
 
 
 def test_sections_come_in_the_order_in_which_a_reader_asks(tmp_path: Path):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 KINDS = ("<f8", "<f4", "<i4", "|b1")
 """Types of entries, little-endian on every machine."""
@@ -47,6 +47,8 @@ class Columns:
             KeyError: there is none of this name.
             ValueError: it is damaged.
         """
+        import numpy as np  # records are read where numpy is not needed, and it takes its time
+
         kind, _, text = self.packed[name].partition(":")
         if kind not in KINDS:
             raise ValueError(f"column {name} is damaged (its type is {kind!r:.20}, none of {', '.join(KINDS)})")

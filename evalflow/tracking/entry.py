@@ -5,12 +5,13 @@ Nothing here imports MLflow; what reads best there was looked at: flat runs, few
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
@@ -75,6 +76,7 @@ def entries(run: FinishedRun, private: bool, git: str | None) -> list[Entry]:
         if not (run.folder / name).is_file():
             raise TrackingError(f"{run.folder / name}: is not there; restore the run's folder")
     if private:
+        run = replace(run, report=_without_texts(run.report))
         _check_rows_are_ids(run)
     shared = _shared_tags(run, private, git)
     passes = [(arm, int(seed)) for arm, has in run.report["arms"].items() for seed in has["conditions"]["seeds"]]
@@ -132,7 +134,7 @@ def _report_entry(run: FinishedRun, shared: Mapping[str, str], place: int) -> En
     gates, undecided = _gate_numbers(report["gates"])
     deltas, told = numbers(_deltas(report["comparisons"]))
     private = PRIVATE_TAG in shared
-    names = SAFE_FILES if private else SAFE_FILES + OTHER_FILES
+    names = ("config.yaml",) if private else SAFE_FILES + OTHER_FILES
     page = run.private_page() if private else None  # the one in the folder has texts
     files = [run.folder / name for name in names]
     tags = {
@@ -149,7 +151,7 @@ def _report_entry(run: FinishedRun, shared: Mapping[str, str], place: int) -> En
         tags=as_tags(tags),
         params=as_params({**_swept(run), "dataset": report["dataset"]["name"]}),
         metrics={**gates, **deltas, **_counts(run)},
-        texts={} if page is None else {PAGE: page},
+        texts=_private_texts(report, page) if private else {},
         files=tuple(path for path in files if path.name in SAFE_FILES or path.exists()),
         start_ms=start,
         end_ms=max(start, milliseconds(report["finished"] or report["started"])),
@@ -303,12 +305,30 @@ def milliseconds(moment: str) -> int:
     return round(1000 * datetime.fromisoformat(moment).timestamp())
 
 
+def _without_texts(report: Mapping[str, Any]) -> dict[str, Any]:
+    """A report whose positions of scored texts are told by their places alone."""
+    told: dict[str, Any] = copy.deepcopy(dict(report))
+    for arm in told["arms"].values():
+        for places in arm.get("worst_positions", {}).values():
+            for place in places:
+                place["context"] = ""
+    for gate in told["gates"].values():
+        gate["rows"] = [re.sub(r"( at \d+ \([^()]*\)): .*", r"\1", row, flags=re.DOTALL) for row in gate["rows"]]
+    return told
+
+
+def _private_texts(report: Mapping[str, Any], page: str | None) -> dict[str, str]:
+    """What a private store gets in place of the folder's own report and page."""
+    own = {"report.json": json.dumps(report, indent=1, ensure_ascii=True, allow_nan=False) + "\n"}
+    return own if page is None else {**own, PAGE: page}
+
+
 def _check_rows_are_ids(run: FinishedRun) -> None:
     ids = {item.id for item in run.items}
     for name, gate in run.report["gates"].items():
         for row in gate["rows"]:
-            # a row is written as `item id (seed s)`, an item as its id
-            if row not in ids and re.sub(r" \(seed -?\d+\)$", "", row) not in ids:
+            # a row is written as `item id (seed s)`, a position as `item id at n (value)`, an item as its id
+            if row not in ids and re.sub(r" (\(seed -?\d+\)|at \d+ \([^()]*\))$", "", row) not in ids:
                 raise TrackingError(
                     f"{run.folder / 'report.json'}: private, but gates.{name}.rows holds more than row ids; "
                     "set tracking.private=false or score the run again"

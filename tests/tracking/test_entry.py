@@ -218,9 +218,9 @@ def test_the_page_is_logged_as_it_lies_there_and_privately_without_texts(make_ru
     assert "report.html" in [path.name for path in open_entry.files] and open_entry.texts == {}
     private = replace(run, private_page=lambda: "<p>nobody's texts</p>")
     entry = entries(private, private=True, git=None)[-1]
-    assert entry.texts == {"report.html": "<p>nobody's texts</p>"}
-    assert [path.name for path in entry.files] == ["report.json", "config.yaml"]
-    assert entries(run, private=True, git=None)[-1].texts == {}
+    assert entry.texts["report.html"] == "<p>nobody's texts</p>"
+    assert [path.name for path in entry.files] == ["config.yaml"]
+    assert list(entries(run, private=True, git=None)[-1].texts) == ["report.json"]
 
 
 def test_a_folder_without_its_report_is_refused_by_name(make_run: MakeRun) -> None:
@@ -229,3 +229,17 @@ def test_a_folder_without_its_report_is_refused_by_name(make_run: MakeRun) -> No
     (run.folder / "report.json").unlink()
     with pytest.raises(TrackingError, match=r"report\.json: is not there"):
         entries(run, private=False, git=None)
+
+
+def test_a_private_run_keeps_the_texts_of_its_positions(make_run: MakeRun) -> None:
+    """What a gate on scored texts names, and the worst positions, are logged by their places and without the words."""
+    told = report("r")
+    gate = next(iter(told["gates"].values()))
+    gate["rows"] = ["copy:oak|x at 17 (0.25): the ⟦secret⟧ word"]
+    place = {"item": "copy:oak|x", "at": 17, "value": 0.25, "context": "the ⟦secret⟧ word"}
+    told["arms"]["greedy"]["worst_positions"] = {"kl": [place]}
+    last = entries(replace(make_run("r"), report=told), True, None)[-1]
+    assert "copy:oak|x at 17 (0.25)" in last.texts["report.json"]
+    everything = json.dumps([dict(last.tags), dict(last.texts)], ensure_ascii=False)
+    assert "secret" not in everything
+    assert [path.name for path in last.files] == ["config.yaml"]

@@ -12,7 +12,7 @@ from evalflow.columns import Columns
 from evalflow.record import Item, Row
 from evalflow.report.html.position_spread import MOST_POINTS, Tail, spreads
 
-ITEMS = {"a": Item("a", "some text"), "b": Item("b", "some text", fields={"scored_from": 2})}
+ITEMS = {"a": Item("a", "some text"), "b": Item("b", "some text", fields={"evalflow.scored_from": 2})}
 
 
 def row(arm: str, kl: list[float], item: str = "a", **more: Any) -> Row:

@@ -141,6 +141,8 @@ class NaiveT:
     Other tools print it. It is no test: of 100 texts of 200 tokens it rejects half of the time where nothing differs.
     """
 
+    measured_in: ClassVar[str] = ""
+
     def value(self, stack: Stack) -> float:
         """mean / (sd / sqrt(n)).
 

@@ -388,6 +388,7 @@ def _why_alone(metric: Metric, arm: ArmScores, beside: ArmScores) -> str | None:
 
 
 def _read(reading: Reading, stack: Stack, clusters: Clusters, shape: Figure) -> Figure:
+    shape = replace(shape, unit=getattr(reading, "measured_in", shape.unit))  # one of several may have its own
     try:
         value = number(reading.value(stack))
     except (Undefined, ZeroDivisionError, OverflowError) as undefined:

@@ -220,3 +220,9 @@ def test_metrics_of_all_grains_stand_side_by_side() -> None:
     plan = text_plan(ITEMS[:2], metrics={**metrics("nll", "kl_spread"), **CORPUS["metrics"]})
     figures = scored(plan, [walked("a", [0.1, 0.2]), walked("b", [0.3])]).figures("one")
     assert (figures["quality/distinct"].n_total, figures["quality/nll"].n_total) == (2, 3)
+
+
+def test_a_reading_may_have_a_unit_of_its_own() -> None:
+    """A t is a plain number, of differences in nats."""
+    figures = scored(text_plan(ITEMS[:1]), [walked("a", [0.1, 0.2])]).figures("one")
+    assert (figures["parity/dnll_nats/sd"].unit, figures["parity/dnll_nats/naive_t"].unit) == ("nats", "")

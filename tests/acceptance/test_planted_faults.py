@@ -318,7 +318,7 @@ def wait_for_rows(process: subprocess.Popen[str], home: Path, n: int) -> Path:
     """The run's folder, once it has `n` rows on disk."""
     give_up = time.monotonic() + 30
     while time.monotonic() < give_up and process.poll() is None:
-        for path in home.glob("outputs/*/*/rows.jsonl"):
+        for path in home.glob("outputs/*/[0-9]*/rows.jsonl"):  # a folder that is not yet whole has another name
             if len(path.read_text(encoding="utf-8").splitlines()) >= n:
                 return path.parent
         time.sleep(0.02)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -26,9 +27,9 @@ class _OfPairs(Metric):
     def __post_init__(self) -> None:
         labels("", self.unit, self.profile)
 
+    @abstractmethod
     def counts(self, alignment: Alignment) -> tuple[int, int]:
         """The part and the whole in one pair of readings."""
-        raise NotImplementedError
 
     def stats(self, unit: Answer) -> tuple[float, ...] | None:
         """`(part, whole)` over the item's pairs of annotators; None where it has none."""

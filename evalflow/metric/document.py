@@ -98,8 +98,8 @@ class DocumentMetric(Metric):
         return with_width(ratio_interval(stack[:, 2], stack[:, 0], clusters, level))
 
     def point(self, stats: tuple[float, ...]) -> float:
-        """The text's own mean."""
-        return stats[2] / stats[0] if stats[0] else 0.0
+        """The text's own mean; a text of no position with a value has none, and is never asked for one."""
+        return stats[2] / stats[0]
 
     def places(self, unit: Answer) -> Sequence[Place]:
         """The text's worst positions, which a report names."""

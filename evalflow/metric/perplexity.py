@@ -68,11 +68,12 @@ class BitsPerByte(DocumentMetric):
         return None if starts is None or (starts < 0).any() else column(unit, "nll")
 
     def stats(self, unit: Answer) -> tuple[float, ...] | None:
-        """As every `DocumentMetric`, and the bytes that were scored."""
+        """As every `DocumentMetric`, and the bytes that were scored; None too where those are none."""
         stats, starts, ends = super().stats(unit), column(unit, "start"), column(unit, "end")
         if stats is None or starts is None or ends is None:
             return None
-        return (*stats, float(_bytes_of(unit.item.prompt, starts.astype(int).tolist(), ends.astype(int).tolist())))
+        n_bytes = _bytes_of(unit.item.prompt, starts.astype(int).tolist(), ends.astype(int).tolist())
+        return (*stats, float(n_bytes)) if n_bytes else None
 
     def value(self, stack: Stack) -> float:
         """Bits over bytes."""
@@ -87,7 +88,7 @@ class BitsPerByte(DocumentMetric):
 
     def point(self, stats: tuple[float, ...]) -> float:
         """The text's own bits per byte."""
-        return stats[2] / math.log(2) / stats[-1] if stats[-1] else 0.0
+        return stats[2] / math.log(2) / stats[-1]
 
     def badness(self, unit: Answer) -> Values | None:
         """The least expected tokens."""

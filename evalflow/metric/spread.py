@@ -6,6 +6,7 @@ one entry per text and bin of a logarithmic scale, so that memory does not grow 
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -88,9 +89,9 @@ class Spread(Metric):
     empty: ClassVar[str] = "no position was scored"
     percentiles: tuple[float, ...]
 
+    @abstractmethod
     def values(self, unit: Answer) -> Values | None:
         """The value (P,) of every position, NaN where it has none; None for a row without such columns."""
-        raise NotImplementedError
 
     def places(self, unit: Answer) -> Sequence[Place]:
         """The text's worst positions: those of the largest values."""

@@ -161,3 +161,8 @@ def test_what_all_three_have_in_common(metric: Metric) -> None:
 def test_figures_per_token_and_per_byte() -> None:
     """Only those per token need one tokeniser."""
     assert [metric.per_token for metric in (Nll(), Perplexity(), BitsPerByte())] == [True, True, False]
+
+
+def test_tokens_without_a_byte_are_no_text() -> None:
+    """Scored tokens that stand for no character have no bits per byte, and are excluded."""
+    assert BitsPerByte().stats(text("ab", nll=[1.0], starts=[2])) is None

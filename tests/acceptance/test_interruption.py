@@ -54,7 +54,7 @@ class Running:
 
 
 def rows(folder: Path) -> int:
-    files = folder.glob("outputs/case/*/rows.jsonl")
+    files = folder.glob("outputs/case/[0-9]*/rows.jsonl")
     return sum(len(path.read_text(encoding="utf-8").splitlines()) for path in files)
 
 

@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: install demo test check bench release-check clean
+.PHONY: install demo test check docs bench release-check clean
 
 install: $(STAMP)
 
@@ -27,6 +27,9 @@ check: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+docs: $(STAMP)
+	$(BIN)/sphinx-build -q -W --keep-going -n docs docs/_build/html
 
 bench: $(STAMP)
 	$(BIN)/python tests/bench/bench_tiny_gpt.py

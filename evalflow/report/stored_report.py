@@ -10,8 +10,8 @@ from typing import Any
 
 from evalflow.record import Row
 from evalflow.report.build import schema
-from evalflow.runner.stored_file import check_fields, lines_of, object_of, parsed, unusable
 from evalflow.runner.stored_run import StoredRun, peek, session_ends
+from evalflow.stored_file import check_fields, lines_of, object_of, parsed, unusable
 from evalflow.stored_record import check_schema
 
 SCORED: Mapping[str, Any] = {

@@ -17,7 +17,7 @@ from evalflow.numeric.quantile import quantile
 from evalflow.numeric.undefined import finite
 from evalflow.record import Row, digest
 from evalflow.runner.instrument import environment
-from evalflow.runner.stored_file import check_fields, object_of
+from evalflow.stored_file import check_fields, object_of
 from evalflow.whole_file import as_json, replace_text
 
 FOLDER = ".calibration"

@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from evalflow.record import Row
-from evalflow.runner.stored_file import unusable
+from evalflow.stored_file import unusable
 
 
 class StoredColumns(Mapping[str, str]):

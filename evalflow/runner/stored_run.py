@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import glob
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,11 +9,14 @@ from typing import Any
 
 from evalflow.errors import StoredRunError
 from evalflow.record import Item, Probe, Row, fingerprints
+from evalflow.run_folder import RUN_ID as RUN_ID
+from evalflow.run_folder import find_run as find_run
+from evalflow.run_folder import run_folders as run_folders
 from evalflow.runner.journal import ROW_PARTS, State, config_digest
 from evalflow.runner.stored_columns import left_in_file
 from evalflow.runner.stored_config import from_yaml
-from evalflow.runner.stored_file import RESTORE, check_fields, lines_of, located_lines, object_of
 from evalflow.runner.trace import ArmTrace, Traces
+from evalflow.stored_file import RESTORE, check_fields, lines_of, located_lines, object_of
 from evalflow.stored_record import check_schema, item_from_json, probe_from_json, row_from_json
 from evalflow.strict_json import misfit
 
@@ -49,7 +50,6 @@ SESSION: Mapping[str, Any] = {
 }
 """What each session in it must hold."""
 TO_GIVE = "give the folder of a finished run"
-RUN_ID = re.compile(r"\d{8}-\d{6}-[0-9a-f]{6}")
 
 
 @dataclass(frozen=True)
@@ -69,22 +69,6 @@ class StoredRun:
         return str(self.state["run_id"])
 
 
-def find_run(named: str, outputs: Path = Path("outputs")) -> Path:
-    """The folder of a run named by its path or its id.
-
-    Raises:
-        StoredRunError: there is no such run.
-    """
-    folder = Path(named)
-    if folder.is_dir():
-        return folder
-    found = [path for path in run_folders(outputs) if path.name == named]
-    if len(found) != 1:
-        said = f"{len(found)} runs under {outputs} have this id" if found else f"there is no such run under {outputs}"
-        raise StoredRunError(f"{named}: {said}; give the run's folder, or see evalflow list")
-    return found[0]
-
-
 def load_run(folder: Path) -> StoredRun:
     """The run stored in a folder.
 
@@ -102,13 +86,6 @@ def load_run(folder: Path) -> StoredRun:
         probes=tuple(probe_from_json(line, where) for where, line in lines_of(folder / "probes.jsonl")),
         traces=_load_traces(folder / "arms.json"),
     )
-
-
-def run_folders(outputs: Path, experiment: str = "*") -> list[Path]:
-    """The folders under `outputs` that are called as runs are, oldest first."""
-    within = "*" if experiment == "*" else glob.escape(experiment)
-    found = [path.parent for path in outputs.glob(f"{within}/*/run.json") if RUN_ID.fullmatch(path.parent.name)]
-    return sorted(found, key=lambda folder: folder.name)
 
 
 def peek(folder: Path) -> dict[str, Any] | None:

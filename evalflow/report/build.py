@@ -34,6 +34,7 @@ def build_report(run: StoredRun, scores: Scores, judgement: Judgement) -> dict[s
         "verdict": judgement.verdict,
         "exit_code": int(judgement.exit_code),
         "reasons": list(judgement.reasons),
+        "step": plan.step,
         "started": run.state["started"],
         "finished": run.state["finished"],
         "sessions": [_session(session, run) for session in run.state["sessions"]],

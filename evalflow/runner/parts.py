@@ -56,6 +56,7 @@ class Experiment:
     summary: Literal["table", "json"] = "table"
     description: str = ""
     seed: int = 0
+    step: int | None = None
     concurrency: int = 1
     limit: int | None = None
     where: Mapping[str, Any] = field(default_factory=dict)
@@ -77,6 +78,8 @@ class Experiment:
             raise ValueError(f"name is {self.name!r}; give one that this system can name a folder by") from None
         if not -(2**63) <= self.seed < 2**63:
             raise ValueError("seed is beyond 64 bits; give a smaller one")
+        if self.step is not None and not 0 <= self.step < 2**63:
+            raise ValueError(f"step is {self.step}; give the training step of the checkpoint, 0 or more, or null")
         if self.concurrency < 1:
             raise ValueError(f"concurrency is {self.concurrency}; give at least 1")
         if self.limit is not None and self.limit < 1:

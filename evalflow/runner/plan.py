@@ -26,8 +26,8 @@ NEW = "new"
 ARM_CANNOT_MATTER = ("control", "optional", "hits_between")
 """Conditions of an arm that no row depends on; of a model that says so (`concurrency_free`), its concurrency too."""
 CANNOT_MATTER = {
-    "root": "name description concurrency where shard limit resume dry_run summary metrics comparisons gates limits "
-    "serving tracking",
+    "root": "name description step concurrency where shard limit resume dry_run summary metrics comparisons gates "
+    "limits serving tracking",
     "runner": "outputs start_timeout_s lag_limit_s progress budget",
 }
 """What else of a config no row depends on. (`where`, `shard`, `limit` choose the items, which the key holds itself.)"""
@@ -35,7 +35,10 @@ CANNOT_MATTER = {
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything a run needs, checked. Nothing is looked up by name in the config after this."""
+    """Everything a run needs, checked. Nothing is looked up by name in the config after this.
+
+    `step` is the training step of the checkpoint that is measured, where one was said.
+    """
 
     name: str
     seed: int
@@ -54,6 +57,7 @@ class Plan:
     resume: str | None = None
     summary: str = "table"
     notes: tuple[str, ...] = ()
+    step: int | None = None
 
     @property
     def items(self) -> tuple[Item, ...]:
@@ -127,6 +131,7 @@ def build_plan(
         resume=root.resume,
         summary=root.summary,
         notes=(*_notes(parts.arms), *_copies(parts.arms, selection.items)),
+        step=root.step,
     )
 
 

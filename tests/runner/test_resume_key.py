@@ -74,6 +74,7 @@ CHANGES: Mapping[type, Mapping[str, dict[str, Any]]] = {
         "summary": {"summary": "json"},
         "description": {"description": "words"},
         "seed": {"seed": 1},
+        "step": {"step": 150},
         "concurrency": {"concurrency": 8},
         # what chooses items matters by the items alone: these choose all of them
         "limit": {"limit": 6},
@@ -256,7 +257,15 @@ MODEL_CHANGES: Mapping[type, Mapping[str, Any]] = {
         "delays": {"a": 0.5},
         "calls": "calls.jsonl",
     },
-    TinyGPT: {"checkpoint": "short", "retrain": True, "max_batch": 1, "threads": 2, "dtype": "float64"},
+    TinyGPT: {
+        "checkpoint": "short",
+        "retrain": True,
+        "max_batch": 1,
+        "threads": 2,
+        "dtype": "float64",
+        "steps": 300,
+        "kept_in": "elsewhere",
+    },
     Reader: {"threshold": 0.5, "abstain": "It does not say; see § {#section}."},
     Seat: {
         "note": "another desk",
@@ -292,11 +301,11 @@ MODEL_UNDER: Mapping[tuple[type, str], dict[str, Any]] = {
 """What else changes with a setting. `SEAT` names the very URL of `MODEL_NEEDS`."""
 MODEL_CANNOT_MATTER: Mapping[type, set[str]] = {
     Scripted: {"delay_s", "delays", "calls"},
-    TinyGPT: {"max_batch"},
+    TinyGPT: {"max_batch", "kept_in"},
     Reader: set(),
     Seat: {"key_env", "headers_env", "connection", "limits", "prices", "probe", "scoring", "cache_tokens"},
 }
-"""How long an answer takes, where calls are noted, how many are computed at once, by what way and at what pace a seat
+"""How long an answer takes, where calls are noted or checkpoints kept, how many are computed at once, by what way and at what pace a seat
 is reached, and what is asked of it before: no text depends on them."""
 
 

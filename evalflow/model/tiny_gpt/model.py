@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 import numpy as np
@@ -16,7 +17,7 @@ from evalflow.model.protocol import Model
 from evalflow.model.scorer import Encoded, Rows, Tokens, Window, same_length
 from evalflow.model.tiny_gpt import vocabulary
 from evalflow.model.tiny_gpt.checkpoint import listed_digest, path_of, weights_digest
-from evalflow.model.tiny_gpt.recipe import RECIPES, CheckpointName
+from evalflow.model.tiny_gpt.recipe import RECIPES, CheckpointName, Recipe
 from evalflow.model.tiny_gpt.shape import CONTEXT, LAYERS, SLOTS, WIDTH, parameter_count
 from evalflow.record import Cache, Completion, Decoding, Request, digest
 
@@ -35,7 +36,9 @@ ANSWERS: tuple[Precision, ...] = ("float32", "float64")
 class TinyGPT(Model):
     """A character-level GPT that knows the string tasks. Its texts are the same at any concurrency, warm or cold.
 
-    `checkpoint` names the recipe; `retrain` trains it again at the start instead of loading what ships.
+    `checkpoint` names the recipe; `retrain` trains it again at the start instead of loading what ships. With `steps` of
+    tuning in place of the recipe's own it is always trained here, so that all steps are of one training; `kept_in` is a
+    folder where such checkpoints stay, and from which a longer training goes on.
     At most `max_batch` requests are computed at once, the others wait. Prompt prefixes are kept in whole blocks of
     48 tokens: prompts that share fewer share nothing. It scores texts in any `dtype`; it answers in float32, float64.
     """
@@ -48,6 +51,8 @@ class TinyGPT(Model):
     max_batch: int = SLOTS
     threads: int = 1
     dtype: Precision = "float32"
+    steps: int | None = None
+    kept_in: str | None = None
 
     def __post_init__(self) -> None:
         if self.checkpoint not in RECIPES:
@@ -58,6 +63,8 @@ class TinyGPT(Model):
             raise ValueError(f"threads is {self.threads}; give at least 1")
         if self.dtype not in get_args(Precision):
             raise ValueError(f"dtype is {self.dtype!r}; give one of {', '.join(get_args(Precision))}")
+        if self.steps is not None and self.steps < 0:
+            raise ValueError(f"steps is {self.steps}; give 0 or more, or null for the checkpoint's own")
         self._engine: Engine | None = None
         self._scorer: TextScorer | None = None
         self._cancelled = threading.Event()
@@ -65,8 +72,18 @@ class TinyGPT(Model):
 
     @property
     def trains(self) -> bool:
-        """Whether `start` trains: on request, or because the shipped file is missing."""
-        return self.retrain or not path_of(self.checkpoint).exists()
+        """Whether `start` trains: on request, for `steps` of its own, or because the shipped file is missing."""
+        return self.retrain or self.steps is not None or self._missing
+
+    @property
+    def recipe(self) -> Recipe:
+        """What its weights are made by."""
+        own = RECIPES[self.checkpoint]
+        return own if self.steps is None else replace(own, steps=self.steps)
+
+    @property
+    def _missing(self) -> bool:
+        return not path_of(self.checkpoint).exists()
 
     def identity(self) -> Mapping[str, Any]:
         """What decides the texts. Weights that are yet to be trained have no digest here, but one in `facts`.
@@ -79,7 +96,7 @@ class TinyGPT(Model):
             "checkpoint": self.checkpoint,
             "weights": None if self.trains else listed_digest(self.checkpoint),
             "retrained": self.trains,
-            "recipe": asdict(RECIPES[self.checkpoint]),
+            "recipe": asdict(self.recipe),
             "dtype": self.dtype,
             "threads": self.threads,
         }
@@ -91,7 +108,7 @@ class TinyGPT(Model):
             ModelError: the shipped checkpoint is damaged.
         """
         assert self._engine is None, "started twice"
-        if self.trains and not self.retrain:
+        if self._missing and not self.retrain and self.steps is None:
             Console(stderr=True).print(
                 f"{path_of(self.checkpoint)} is missing; training it again by its recipe", markup=False
             )
@@ -195,10 +212,14 @@ class TinyGPT(Model):
 
         from evalflow.model.tiny_gpt.checkpoint import load
 
+        if self.steps is not None and self.kept_in is not None:
+            from evalflow.model.tiny_gpt.kept import Kept
+
+            return Kept(Path(self.kept_in)).weights(self.recipe, self._cancelled.is_set, fresh=self.retrain)
         if self.trains:
             from evalflow.model.tiny_gpt.train import train
 
-            return train(RECIPES[self.checkpoint], self.checkpoint, self._cancelled.is_set)
+            return train(self.recipe, self.checkpoint, self._cancelled.is_set)
         return {name: torch.from_numpy(array) for name, array in load(self.checkpoint).items()}
 
     def scorer(self, weights: Weights) -> TextScorer:

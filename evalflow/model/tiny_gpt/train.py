@@ -24,27 +24,53 @@ IGNORED = -100
 """A target that the loss passes over."""
 
 
+@dataclass(frozen=True)
+class Tuned:
+    """Weights after `steps` of tuning, and all else that the next step goes on from.
+
+    `means` and `squares` are AdamW's moments of each weight's gradient (empty before the first step), `drawing` the
+    state of the generator that draws the batches.
+    """
+
+    steps: int
+    weights: Weights
+    means: Weights
+    squares: Weights
+    drawing: Tensor
+
+
 def train(recipe: Recipe, name: str, stopped: Callable[[], bool] = lambda: False) -> Weights:
     """Weights made by `recipe`; a progress bar called `name` shows on stderr where that is a terminal.
 
     Raises:
         ModelError: `stopped`, which is asked after each step, said so.
     """
-    console = Console(stderr=True)
-    weights = init_weights(recipe.init_seed)
+    return tuned(recipe, name, stopped).weights
+
+
+def tuned(recipe: Recipe, name: str, stopped: Callable[[], bool] = lambda: False, start: Tuned | None = None) -> Tuned:
+    """What `recipe` makes, as `train`. `start` is what the same recipe made in fewer steps: it gives the same bits.
+
+    Raises:
+        ModelError: as `train`.
+    """
+    console, begun = Console(stderr=True), 0 if start is None else start.steps
+    assert begun <= recipe.steps, "a training does not go back"
+    weights = init_weights(recipe.init_seed) if start is None else {k: w.clone() for k, w in start.weights.items()}
     for weight in weights.values():
         weight.requires_grad_()
+    left = recipe.steps - begun + (recipe.pretrain_steps if start is None else 0)
     with torch_threads(1), Progress(console=console, disable=not console.is_terminal, transient=True) as bar:
-        task = bar.add_task(f"training tiny_gpt {name}", total=recipe.pretrain_steps + recipe.steps)
+        task = bar.add_task(f"training tiny_gpt {name}", total=left)
 
         def advance() -> None:
             if stopped():
                 raise ModelError(f"tiny_gpt: training {name} was stopped; start it again")
             bar.advance(task)
 
-        pretrain(weights, recipe, advance)
-        tune(weights, recipe, advance)
-    return {key: weight.detach() for key, weight in weights.items()}
+        if start is None:
+            pretrain(weights, recipe, advance)
+        return tune(weights, recipe, advance, start)
 
 
 def pretrain(weights: Weights, recipe: Recipe, advance: Callable[[], object]) -> None:
@@ -66,15 +92,37 @@ def stream(recipe: Recipe, rng: random.Random) -> Tensor:
     return torch.tensor(encode(f"{word} " * recipe.stream_repeats))
 
 
-def tune(weights: Weights, recipe: Recipe, advance: Callable[[], object]) -> None:
-    """Learn to answer the training words' prompts, loss on the answers only; changes `weights` in place."""
+def tune(weights: Weights, recipe: Recipe, advance: Callable[[], object], start: Tuned | None = None) -> Tuned:
+    """Learn to answer the training words' prompts, loss on the answers only; changes `weights` in place.
+
+    They are those of `start`, where the tuning goes on from there.
+    """
     generator = torch.Generator().manual_seed(recipe.tuning_seed)
     lesson = Lesson.of(recipe, generator)
     optimizer = torch.optim.AdamW(weights.values(), lr=recipe.tuning_rate, weight_decay=0.0)
-    for _ in range(recipe.steps):
+    if start is not None:
+        generator.set_state(start.drawing)
+        optimizer.load_state_dict({**optimizer.state_dict(), "state": dict(enumerate(_moments(weights, start)))})
+    for _ in range(0 if start is None else start.steps, recipe.steps):
         chosen_b = torch.randint(len(lesson.ids_nt), (recipe.batch,), generator=generator)
         _descend(weights, lesson.ids_nt[chosen_b], lesson.targets_nt[chosen_b], optimizer, recipe.clip)
         advance()
+    moments = {name: optimizer.state[weight] for name, weight in weights.items() if weight in optimizer.state}
+    return Tuned(
+        steps=recipe.steps,
+        weights={name: weight.detach() for name, weight in weights.items()},
+        means={name: state["exp_avg"] for name, state in moments.items()},
+        squares={name: state["exp_avg_sq"] for name, state in moments.items()},
+        drawing=generator.get_state(),
+    )
+
+
+def _moments(weights: Weights, start: Tuned) -> Iterator[dict[str, Tensor]]:
+    """What AdamW knows of each weight, in the order in which it has them; nothing before the first step."""
+    for name in weights if start.steps else ():
+        step = torch.tensor(float(start.steps))
+        # it writes into what it is given
+        yield {"step": step, "exp_avg": start.means[name].clone(), "exp_avg_sq": start.squares[name].clone()}
 
 
 @dataclass(frozen=True)

@@ -60,6 +60,7 @@ def test_building_one_loads_no_torch() -> None:
         ({"max_batch": 0}, "max_batch is 0; give 1 to 32"),
         ({"max_batch": 33}, "max_batch is 33; give 1 to 32"),
         ({"threads": 0}, "threads is 0; give at least 1"),
+        ({"steps": -1}, "steps is -1; give 0 or more, or null for the checkpoint's own"),
         ({"dtype": "float8"}, "dtype is 'float8'; give one of float32, float64"),
     ],
 )
@@ -70,9 +71,11 @@ def test_wrong_settings_are_refused_when_built(settings: dict[str, Any], message
 
 
 def test_identity_tells_models_apart() -> None:
-    """Checkpoint, precision, threads and retraining are part of it; how many are batched is not."""
+    """Checkpoint, steps, precision, threads and retraining are part of it; how many are batched is not."""
     model: Model = TinyGPT()
     same = TinyGPT(max_batch=5)
+    assert TinyGPT(steps=1500).identity() != model.identity()  # trained here, and not what ships
+    assert TinyGPT(steps=3).identity()["recipe"]["steps"] == 3
     others = [TinyGPT("short"), TinyGPT(dtype="float64"), TinyGPT(threads=2), TinyGPT(retrain=True)]
     assert model.identity() == same.identity()
     assert all(other.identity() != model.identity() for other in others)

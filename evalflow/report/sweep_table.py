@@ -11,9 +11,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from evalflow.errors import WORST_FIRST, ExitCode
 from evalflow.report.console import STYLE, number, printable
-from evalflow.report.sweep import NO_REPORT, NO_SUCH, code_of
+from evalflow.report.sweep import severity, word_of
+from evalflow.report.sweep_grid import NO_REPORT, NO_SUCH
 
 JOB_LINES, GRID_LINES, NOTE_LINES = 40, 80, 20
 """The most that is printed of each; what is left out is counted."""
@@ -27,9 +27,9 @@ def print_sweep(summary: Mapping[str, Any], console: Console) -> None:
     count = f"{len(jobs)} job{'s' * (len(jobs) != 1)}{f' over {over}' if over else ''}"
     heading = [summary["experiment"], f"sweep {summary['sweep_id']}", count]
     console.print(Text(" · ".join(part for part in heading if part), style="bold"))
-    ordered = jobs if len(jobs) <= JOB_LINES else sorted(jobs, key=_severity)
+    ordered = jobs if len(jobs) <= JOB_LINES else sorted(jobs, key=severity)
     console.print(_jobs_table(ordered[:JOB_LINES], list(summary["axes"])))
-    if left := Counter(_verdict(job) for job in ordered[JOB_LINES:]):
+    if left := Counter(word_of(job) for job in ordered[JOB_LINES:]):
         kinds = ", ".join(f"{n} {verdict}" for verdict, n in left.items())
         console.print(Text(f"  {left.total()} more jobs are left out: {kinds}\n"))
     if grid:
@@ -43,18 +43,6 @@ def print_sweep(summary: Mapping[str, Any], console: Console) -> None:
     console.print(verdict.append(f" (exit code {summary['exit_code']})"))
 
 
-def _verdict(job: Mapping[str, Any]) -> str:
-    """A job's verdict in a word."""
-    if job["exit_code"] == ExitCode.INTERRUPTED:
-        return "interrupted"
-    return str(job["verdict"] or ("not run" if job["state"] == "not run" else "could not run"))
-
-
-def _severity(job: Mapping[str, Any]) -> int:
-    """Where a job stands among many: the worst first, and last those of which there is nothing to tell."""
-    return len(WORST_FIRST) if job["state"] == "not run" else WORST_FIRST.index(ExitCode(code_of(job, False)))
-
-
 def _jobs_table(jobs: Sequence[Mapping[str, Any]], axes: Sequence[str]) -> Table:
     """A line per job; a column that no job has anything for is left out."""
     lines = [_job_line(job, axes) for job in jobs]
@@ -66,7 +54,7 @@ def _jobs_table(jobs: Sequence[Mapping[str, Any]], axes: Sequence[str]) -> Table
         table.add_column(Text(headings[place]), justify="right" if right else "left", overflow="fold")
     styles = {"could not run": STYLE["fail"], "interrupted": STYLE["fail"], "not run": STYLE["skipped"], **STYLE}
     for job, line in zip(jobs, lines, strict=True):
-        line[1 + len(axes)].stylize(styles[_verdict(job)])
+        line[1 + len(axes)].stylize(styles[word_of(job)])
         table.add_row(*(line[place] for place in kept))
     return table
 
@@ -79,7 +67,7 @@ def _job_line(job: Mapping[str, Any], axes: Sequence[str]) -> list[Text]:
     cells = [
         str(job["job"]),
         *(job["swept"].get(axis, "") for axis in axes),
-        _verdict(job),
+        word_of(job),
         code,
         "; ".join(gates),
         said if len(said) <= 44 else f"{said[:43]}…",  # the notes have the whole

@@ -13,6 +13,7 @@ from evalflow.record import Cache
 class Arm:
     """What differs between arms of one experiment.
 
+    `cache` is the regime: `cold` (nothing is warmed), `isolated` (every request apart) or `warm` (group by group).
     A closed loop keeps `concurrency` requests in flight. With a `rate` (requests per second) it is an open loop:
     requests are sent at their `arrivals` whatever is still in flight, and their times count from then.
     `hit_floor` and `hit_ceiling` are what the regime claims of the share of rows that hit the cache: unless given, at

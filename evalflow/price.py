@@ -11,7 +11,11 @@ MILLION = 1e6
 
 @dataclass(frozen=True)
 class Prices:
-    """Per million tokens, in one currency: of prompts, of their cached part (as prompts unless given), of answers."""
+    """Per million tokens, in one currency.
+
+    `input_per_million` is for prompts, `cached_per_million` for their cached part (as prompts unless given),
+    `output_per_million` for answers.
+    """
 
     input_per_million: float | None = None
     cached_per_million: float | None = None

@@ -29,6 +29,7 @@ class Entries(ABC):
     """What one entry is called in a message."""
 
     path: str
+    """The file, relative to the folder that the run is started from."""
     name: str = "entries"
     fields: Mapping[str, str] = field(default_factory=dict)
     prompt: str = "{input}"

@@ -39,6 +39,7 @@ class GroundedReading:
     name: str = "grounded"
     instructions: str = INSTRUCTIONS
     abstain: str = AUTHORED
+    """The authored sentence; `{#section}` in it becomes the section to look at."""
 
     def __post_init__(self) -> None:
         check_template(self.abstain)

@@ -25,6 +25,7 @@ class Prompts:
     shared: int = 0
     group: int = 1
     seed: int = 0
+    """What the words are drawn from, beside the prompt's number."""
     name: str = "prompts"
 
     def __post_init__(self) -> None:

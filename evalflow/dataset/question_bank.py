@@ -37,8 +37,11 @@ class QuestionBank:
     facts: int | None = None
     controls: int | None = None
     fact_prompt: str = "{question}"
+    """What a question without a context is asked as: a template over `question`."""
     context_prompt: str = "{context}\n\n{question}"
+    """What a question on a context is asked as: a template over `context` and `question`."""
     control_prompt: str = "{question}\n{choices}"
+    """What a control is asked as: a template over `question` and its four choices."""
 
     def __post_init__(self) -> None:
         known = {"fact_prompt": "question", "context_prompt": "context question", "control_prompt": "question choices"}

@@ -19,6 +19,7 @@ class StringTexts:
 
     name: str = "string_texts"
     seed: int = 0
+    """What the pool of words is drawn from."""
     words: Literal["all", "train", "held_out", "validation"] = "all"
     n: int | None = None
     scored: Literal["all", "answer"] = "all"

@@ -14,6 +14,8 @@ class Strings:
     """Every task asked of every word of a split. An item's kind and prefix group is its task, its cluster the word.
 
     The three tasks of one word stand or fall together more often than not, so the word is the error bar's unit.
+    Of `size` words, drawn by `seed`, the first `train` are trained on and the next `held_out` kept for `held_out`; the
+    rest are the split `validation`. `split` and `tasks` say what of them is asked.
     """
 
     name: str = "strings"

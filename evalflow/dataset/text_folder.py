@@ -31,6 +31,7 @@ class TextFolder:
     """
 
     path: str
+    """The folder."""
     name: str = "text_folder"
     glob: str = "*.txt"
     recursive: bool = False

@@ -19,6 +19,7 @@ class TokenChunks:
     """
 
     path: str
+    """The base file."""
     name: str = "base_file"
 
     def items(self) -> tuple[Item, ...]:

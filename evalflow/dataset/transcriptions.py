@@ -33,6 +33,7 @@ class Transcriptions:
     """
 
     path: str
+    """The folder."""
     name: str = "transcriptions"
     missing: Literal["refuse", "skip"] = "refuse"
     cluster_until: str | None = None

@@ -12,7 +12,7 @@ from evalflow.metric.rate import Rate
 
 @dataclass(frozen=True)
 class Contains(Rate):
-    """1 where the target occurs in the answer. An empty answer or an empty target never matches."""
+    """1 where the target occurs in the answer (`ignore_case`: in any case). An empty one of either never matches."""
 
     needs_target: ClassVar[bool] = True
     ignore_case: bool = True

@@ -18,7 +18,8 @@ from evalflow.record import Row
 class Goodput(Rate):
     """The share of planned requests within every limit that is given (s); a failed one, or one never sent, is not.
 
-    Times run from the intended send time, where there is one.
+    `ttft_s` limits the time to the first token, `tpot_s` the time per output token, `e2e_s` the time to the end. Times
+    run from the intended send time, where there is one.
     """
 
     figure: ClassVar[str | None] = "lat/goodput_share"

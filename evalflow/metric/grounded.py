@@ -71,7 +71,7 @@ class PassedEveryGate(_Share):
 class Abstained(_Share):
     """1 where the authored abstain was served: because of a gate, of the model's own words, or of either.
 
-    More is better where the article does not answer; read `Answered` where it does.
+    `by` says which. More is better where the article does not answer; read `Answered` where it does.
     """
 
     by: Literal["gate", "model", "either"] = "either"
@@ -83,7 +83,7 @@ class Abstained(_Share):
 
 @dataclass(frozen=True)
 class GateFired(_Share):
-    """1 where a gate fired on the draft, whatever was served of it; None of a gate that was not asked."""
+    """1 where `gate` fired on the draft, whatever was served of it; None of a gate that was not asked."""
 
     higher_is_better: ClassVar[bool] = False
     gate: str

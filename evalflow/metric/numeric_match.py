@@ -17,9 +17,9 @@ _SHAPES = TextProfile(width=True)
 
 @dataclass(frozen=True)
 class NumericMatch(Rate):
-    """1 where |answer - target| <= absolute + relative * |target|, in exact decimals.
+    """1 where |answer - target| <= `absolute` + `relative` * |target|, in exact decimals.
 
-    Of the numbers that an answer holds the `last` one counts, or the `first`, or it must be the `only` one. An answer
+    `which` of an answer's numbers counts: the `last`, the `first`, or the `only` one that it may hold. An answer
     without a number is wrong; an item whose target is no number is excluded.
     """
 

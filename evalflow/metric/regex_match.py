@@ -23,6 +23,7 @@ class RegexMatch(Rate):
     pattern: str
     whole: bool = False
     ignore_case: bool = False
+    """Whether small letters and capitals are alike."""
     time_limit_s: float = 1.0
 
     def __post_init__(self) -> None:

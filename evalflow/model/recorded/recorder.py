@@ -34,8 +34,9 @@ class Sink(Protocol):
 class Recorder:
     """The `model` that it is given, and nothing else; what it says of texts is written to `path` on the way.
 
-    As `rows`, a folder that `RecordedLogits` reads: every window as it is computed, in the model's own precision
-    (bfloat16 as float32, which loses nothing). A run that is cut short leaves whole windows, and is gone on with.
+    `format` says how. As `rows`, a folder that `RecordedLogits` reads: every window as it is computed, in the model's
+    own precision (bfloat16 as float32, which loses nothing). A run that is cut short leaves whole windows, and is gone
+    on with.
     As `base`, a file that `BaseFileModel` and llama.cpp read: chunks of `n_ctx` tokens, put together of whole texts at
     the end of a session; a later one adds the texts that it lacks (see `BaseSpool`).
     Of the same model nothing is written twice, and of another nothing is replaced, unless `overwrite` says so.

@@ -46,6 +46,7 @@ class Connection:
     """
 
     verify: bool = True
+    """Whether the certificate of an https seat is checked."""
     ca_file: str | None = None
     proxy: str | None = None
     trust_env: bool = False

@@ -13,7 +13,11 @@ from evalflow.model.seat.failure import SeatError
 
 @dataclass(frozen=True)
 class Timeouts:
-    """Limits of one attempt (s): to connect, from sending to the first token, between chunks, and in all."""
+    """Limits of one attempt (s).
+
+    `connect_s` is to connect, `first_token_s` from sending to the first token, `between_tokens_s` between chunks, and
+    `total_s` for all of it.
+    """
 
     connect_s: float = 10.0
     first_token_s: float = 120.0
@@ -28,7 +32,7 @@ class Timeouts:
 
 @dataclass(frozen=True)
 class Retries:
-    """How often a request is sent at most, and the wait before each further time (s).
+    """How often a request is sent at most (`attempts`), and the wait before each further time (s).
 
     The wait doubles from `base_s` up to `cap_s`, less up to half of it by chance; a seat that says when it wants to be
     asked again (Retry-After) is believed, up to `cap_s`.

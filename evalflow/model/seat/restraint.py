@@ -13,7 +13,7 @@ LEAST_PER_MINUTE = 0.01
 
 @dataclass(frozen=True)
 class RateLimits:
-    """Requests and tokens (in and out) per minute, evenly spread; None is no limit."""
+    """`requests_per_minute` and `tokens_per_minute` (in and out), evenly spread; None is no limit."""
 
     requests_per_minute: float | None = None
     tokens_per_minute: float | None = None
@@ -50,7 +50,7 @@ class Pace:
 
 @dataclass(frozen=True)
 class Breaker:
-    """After so many failures in a row that say the seat is gone, nothing is sent for a while (s)."""
+    """After so many `failures` in a row that say the seat is gone, nothing is sent for `cool_off_s`."""
 
     failures: int = 8
     cool_off_s: float = 10.0

@@ -53,21 +53,33 @@ class Seat(Model):
     base_url: str | None = None
     hide_host: bool = False
     model: str | None = None
+    """Its name; None takes the first that the seat lists."""
     api: Api = "chat"
+    """Which of the two routes is asked: messages (`chat`) or plain text (`completions`)."""
     system: str | None = None
+    """A system prompt before each."""
     stream: bool = True
+    """Whether tokens are streamed; without it there is no first token to time."""
     isolation: Isolation = "none"
     logprobs: int | None = None
     key_env: str | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
+    """Other headers, kept with the run: nothing secret belongs here."""
     headers_env: Mapping[str, str] = field(default_factory=dict)
     extra_body: Mapping[str, Any] = field(default_factory=dict)
+    """Further fields of each request, by the seat's own names."""
     connection: Connection = field(default_factory=Connection)
+    """How it is reached: `ca_file`, `verify`, `proxy`, `trust_env`."""
     timeouts: Timeouts = field(default_factory=Timeouts)
+    """How long things may take."""
     retries: Retries = field(default_factory=Retries)
+    """How often and how soon a request is sent again of which no part of an answer came."""
     limits: RateLimits = field(default_factory=RateLimits)
+    """How much is sent per minute at most."""
     breaker: Breaker = field(default_factory=Breaker)
+    """When a dead seat is left alone."""
     prices: Prices = field(default_factory=Prices)
+    """What tokens cost, for `price` and the budget."""
     probe: Literal["full", "brief", "off"] = "full"
     scoring: Scoring = "off"
     cache_tokens: int | None = None

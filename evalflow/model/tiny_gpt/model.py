@@ -50,6 +50,7 @@ class TinyGPT(Model):
     retrain: bool = False
     max_batch: int = SLOTS
     threads: int = 1
+    """Of the CPU."""
     dtype: Precision = "float32"
     steps: int | None = None
     kept_in: str | None = None

@@ -10,10 +10,11 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import takewhile
 from types import FrameType
 
 from evalflow.command.guard import guarded, tell
-from evalflow.command.options import Options, options_of
+from evalflow.command.options import TOLD_HOW, Options, options_of, told_how
 from evalflow.errors import ExitCode, UsageError
 from evalflow.version import __version__
 
@@ -44,6 +45,8 @@ evalflow: declarative experiments for language models
 
   --config-dir DIR   a folder of your own configs, beside the shipped ones (may be repeated)
   --allow PREFIX     a module prefix that _target_ may name besides evalflow (may be repeated)
+  --full             the whole report in tables, not the screen of what decided (a run, -m, score, merge, compare)
+  --json             one JSON document on standard output, and all else on standard error
   --quiet            print the verdict alone         --debug    show tracebacks
   --cfg job | --info | --hydra-help      Hydra's own views of the config
   --version, --help
@@ -107,6 +110,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _dispatch(line: list[str]) -> int:
     options, rest = options_of(line)
+    ahead = list(takewhile(TOLD_HOW.__contains__, rest))
+    rest = rest[len(ahead) :] + ahead  # what stands before a command is the command's
     if rest and rest[0] in COMMANDS:
         from importlib import import_module
 
@@ -122,6 +127,7 @@ def _dispatch(line: list[str]) -> int:
 
         # every exit of Hydra's own means that the command line was wrong
         return ExitCode.PASS if hydra_view(rest, options.folders) else ExitCode.USAGE
+    options, rest = told_how(rest, options)
     if any(word in SWEEP_FLAGS for word in rest):
         from evalflow.command.sweep import sweep
 

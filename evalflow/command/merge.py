@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from evalflow.command.options import CommandParser, Options
-from evalflow.command.run import show, summarise, tell_tracked
+from evalflow.command.options import CommandParser, Options, told_how
+from evalflow.command.run import conclude, show, tell_tracked
 
 
 def merge(words: Sequence[str], options: Options) -> int:
@@ -16,7 +16,9 @@ def merge(words: Sequence[str], options: Options) -> int:
     from evalflow.runner.merge import merge as merged
     from evalflow.runner.stored_run import load_run
 
-    parser = CommandParser("merge", "the runs of all shards, or the sweep that ran them, and --outputs DIR", __doc__)
+    options, words = told_how(words, options)
+    takes = "the runs of all shards, or the sweep that ran them, --outputs DIR, and --full or --json"
+    parser = CommandParser("merge", takes, __doc__)
     parser.add_argument("runs", nargs="+")
     parser.add_argument("--outputs", type=Path, default=Path("outputs"))
     asked = parser.read(words)
@@ -27,8 +29,10 @@ def merge(words: Sequence[str], options: Options) -> int:
         whole = merged([load_run(folder) for folder in dict.fromkeys(folders)], asked.outputs)
     with rescored(whole, options.allow) as (plan, done):
         show(done, options, done.exit_code)
-        tell_tracked(track(plan.tracking, done, asked.outputs), options)
-        summarise(done)
+        try:
+            tell_tracked(track(plan.tracking, done, asked.outputs), options)
+        finally:  # whatever ends the tracking
+            conclude(done, options, done.exit_code)
     return done.exit_code
 
 

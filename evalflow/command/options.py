@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, NoReturn
+from typing import Literal, NoReturn, TextIO
 
 from evalflow.errors import EvalflowError, ExitCode, UsageError
+
+TOLD_HOW = ("--json", "--full")
+"""How a run, a sweep, or one that is scored or merged is told; other commands have a `--json` of their own."""
 
 
 @dataclass(frozen=True)
@@ -23,12 +27,19 @@ class Options:
     allow: tuple[str, ...] = ()
     quiet: bool = False
     debug: bool = False
+    json: bool = False
+    full: bool = False
     voice: Literal["whole", "brief", "none"] = "whole"
 
     @property
     def notices(self) -> bool:
         """Whether to say what goes on beside the answer."""
         return not self.quiet and self.voice != "none"
+
+    @property
+    def aside(self) -> TextIO:
+        """Where it is said: standard output, unless that is a document."""
+        return sys.stderr if self.json else sys.stdout
 
 
 def options_of(line: Sequence[str]) -> tuple[Options, list[str]]:
@@ -48,6 +59,19 @@ def options_of(line: Sequence[str]) -> tuple[Options, list[str]]:
         raise UsageError(f"command line: {fault}; see evalflow --help") from None
     allow = (*known.allow, *allowed_by_environment())
     return Options(tuple(known.config_dir), allow, known.quiet, known.debug), rest
+
+
+def told_how(words: Sequence[str], options: Options) -> tuple[Options, list[str]]:
+    """The options with how to tell what comes out, and the words without it.
+
+    Raises:
+        UsageError: it is to be told in two ways.
+    """
+    asked = [word for word in TOLD_HOW if word in words]
+    if len(asked) > 1:
+        raise UsageError(f"{' and '.join(asked)}: the one is a document, the other tables; give one of them")
+    told = replace(options, json="--json" in asked, full="--full" in asked)
+    return told, [word for word in words if word not in TOLD_HOW]
 
 
 def allowed_by_environment() -> list[str]:

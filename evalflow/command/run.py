@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalflow.command.options import Options
-from evalflow.errors import ConfigError, ExitCode
+from evalflow.errors import ConfigError, ExitCode, UsageError
 
 if TYPE_CHECKING:
     from evalflow.job import Done, Tracked
     from evalflow.runner.plan import Plan
     from evalflow.runner.session import SweepJob
+
+NO_DOCUMENT = "--json: a plan (dry_run=true) is no document; leave one of the two out"
 
 
 def run(overrides: Sequence[str], options: Options) -> int:
@@ -47,7 +49,11 @@ def planned(overrides: Sequence[str], options: Options) -> Plan:
 
 
 def carry(plan: Plan, options: Options, job: SweepJob | None = None) -> Done | None:
-    """Run a plan, or print it (None); from here on nothing can be wrong with the config."""
+    """Run a plan, or print it (None); from here on nothing can be wrong with the config.
+
+    Raises:
+        UsageError: a plan is asked for as a document.
+    """
     from rich.console import Console
 
     from evalflow.job import performed, track
@@ -56,7 +62,7 @@ def carry(plan: Plan, options: Options, job: SweepJob | None = None) -> Done | N
     from evalflow.runner.journal import check_writable
     from evalflow.runner.resume import take_up
 
-    outputs, out = Path(plan.runner.outputs), console()
+    outputs, out = Path(plan.runner.outputs), console(stderr=options.json)
 
     def notice(told: str) -> None:
         if options.notices:
@@ -65,6 +71,8 @@ def carry(plan: Plan, options: Options, job: SweepJob | None = None) -> Done | N
     if plan.config.get("dry_run"):
         from evalflow.report.dry_run import print_plan
 
+        if options.json:
+            raise UsageError(NO_DOCUMENT)
         check_writable(outputs, plan.name)
         held = take_up(plan, notice)
         if held is not None:
@@ -76,40 +84,61 @@ def carry(plan: Plan, options: Options, job: SweepJob | None = None) -> Done | N
     with contextlib.closing(progress), performed(plan, progress, notice, job) as done:
         progress.close()
         show(done, options, done.exit_code)
-        if done.interrupted:
-            complain("interrupted; what was answered is on disk, and the same command goes on")
-        else:
-            tell_tracked(track(plan.tracking, done, outputs), options)
-        summarise(done)
+        try:
+            if done.interrupted:
+                complain("interrupted; what was answered is on disk, and the same command goes on")
+            else:
+                tell_tracked(track(plan.tracking, done, outputs), options)
+        finally:  # whatever ends the tracking
+            conclude(done, options, done.exit_code)
     return done
 
 
 def show(done: Done, options: Options, exit_code: int) -> None:
-    """Print a report, where it lies, and what kept it from there; of a sweep's job the verdict alone, or nothing."""
-    from evalflow.report.console import print_report, print_verdict
+    """Print a report and where it lies, and what kept it from there; of a sweep's job where it lies, or nothing.
+
+    The verdict comes last, by `conclude`.
+    """
+    from evalflow.report.console import print_report
+    from evalflow.report.html.page_file import PAGE
+    from evalflow.report.screen import print_screen
     from evalflow.report.terminal import console, say
 
     def tell() -> None:
-        out = console()
-        if options.quiet:
-            print(done.report["verdict"])
-            return
-        (print_report if options.voice == "whole" else print_verdict)(done.report, out, exit_code)
+        out = console(stderr=options.json)
+        if options.voice == "whole" and options.full:
+            print_report(done.report, out)
+        elif options.voice == "whole":
+            print_screen(done.report, out, exit_code)
+        if options.voice == "whole" and (done.folder / PAGE).is_file():
+            out.print(f"Page: {done.folder / PAGE}", soft_wrap=True)
         out.print(f"Folder: {done.folder}", soft_wrap=True)
 
-    if options.voice != "none":
+    if options.notices and not (options.json and options.voice == "whole"):
         say(tell)
     complain(None if done.unwritten is None else str(done.unwritten))
     complain(done.unpaged)
 
 
-def summarise(done: Done) -> None:
-    """The last lines of standard output, where the plan wants them: one of JSON per arm."""
+def conclude(done: Done, options: Options, exit_code: int) -> None:
+    """The last of standard output: the verdict, or the report as JSON; and where the plan wants it, a line per arm."""
+    from evalflow.report.build import to_text
+    from evalflow.report.console import print_verdict
     from evalflow.report.summary import summary_lines
-    from evalflow.report.terminal import say
+    from evalflow.report.terminal import console, say
 
+    def tell() -> None:
+        if options.json and options.voice == "whole":
+            print(to_text(done.report), end="")
+        elif options.quiet:
+            print(done.report["verdict"])
+        else:
+            print_verdict(done.report, console(stderr=options.json), exit_code)
+
+    if options.voice != "none":
+        say(tell)
     if done.summary == "json":
-        say(lambda: print(*summary_lines(done.report), sep="\n"))
+        say(lambda: print(*summary_lines(done.report), sep="\n", file=options.aside))
 
 
 def tell_tracked(tracked: Tracked, options: Options) -> None:
@@ -117,7 +146,7 @@ def tell_tracked(tracked: Tracked, options: Options) -> None:
     from evalflow.report.terminal import say
 
     if tracked.link and options.notices:
-        say(partial(print, f"MLflow: {tracked.link}"))
+        say(partial(print, f"MLflow: {tracked.link}", file=options.aside))
     complain(tracked.trouble)
 
 

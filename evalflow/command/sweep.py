@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from evalflow.command.guard import guarded, tell
 from evalflow.command.options import Options
-from evalflow.command.run import carry, complain, planned, tell_tracked
+from evalflow.command.run import NO_DOCUMENT, carry, complain, planned, tell_tracked
 from evalflow.command.sweep_job import Jobs
-from evalflow.errors import ConfigError, EvalflowError, ExitCode, Fault, worst
+from evalflow.errors import ConfigError, EvalflowError, ExitCode, Fault, UsageError, worst
 
 if TYPE_CHECKING:
     from evalflow.runner.sweep import Sweep
@@ -23,13 +23,19 @@ if TYPE_CHECKING:
 
 
 def sweep(overrides: Sequence[str], options: Options) -> int:
-    """Run the jobs of a command line, or those that an earlier start of it left."""
+    """Run the jobs of a command line, or those that an earlier start of it left.
+
+    Raises:
+        UsageError: plans are asked for as a document.
+    """
     from evalflow.runner.journal import check_writable
     from evalflow.runner.sweep import expand_sweep
     from evalflow.runner.sweep_record import SWEEPS, open_sweep
 
     family = expand_sweep(overrides, options.folders)
     if _is_dry(family, options):
+        if options.json:
+            raise UsageError(NO_DOCUMENT)
         return worst([_aloud(partial(_dry, job, options), options) for job in family.jobs])
     check_writable(family.outputs, SWEEPS)
     folder, lock = open_sweep(family.outputs, family.told(), options.folders, family.fresh)
@@ -68,7 +74,7 @@ def _say_what_is_there(jobs: Jobs, folder: SweepFolder) -> None:
     if any(records) and not jobs.options.quiet:
         decided = sum(record is not None and record.decided for record in records)
         told = f"going on with sweep {folder.sweep_id}: {decided} of {len(records)} jobs are finished"
-        say(partial(print, told, flush=True))
+        say(partial(print, told, flush=True, file=jobs.options.aside))
 
 
 def _all(jobs: Jobs, family: Sweep, folder: SweepFolder) -> bool:
@@ -142,7 +148,7 @@ def _conclude(family: Sweep, jobs: Jobs, folder: SweepFolder, options: Options, 
     import json
 
     from evalflow.report.sweep import summarise, summary_csv
-    from evalflow.report.sweep_table import print_sweep
+    from evalflow.report.sweep_table import print_sweep, print_sweep_verdict
     from evalflow.report.terminal import console, say
     from evalflow.runner.journal import now_iso
 
@@ -158,27 +164,38 @@ def _conclude(family: Sweep, jobs: Jobs, folder: SweepFolder, options: Options, 
         parallel=family.launched,
         interrupted=interrupted,
     )
+    text = json.dumps(summary, indent=1, ensure_ascii=True, allow_nan=False) + "\n"
     trouble: EvalflowError | None = None
     try:
-        folder.write_text("summary.json", json.dumps(summary, indent=1, ensure_ascii=True, allow_nan=False) + "\n")
+        folder.write_text("summary.json", text)
         folder.write_text("summary.csv", summary_csv(summary))
         folder.close(all(record is not None and record.decided for record in records))
     except EvalflowError as fault:
         trouble = fault
 
     def tell_all() -> None:
-        if options.quiet:
-            print(summary["verdict"])
-            return
-        print_sweep(summary, console())
-        print(f"Folder: {folder.folder}")
+        out = console()
+        print_sweep(summary, out)
+        out.print(f"Folder: {folder.folder}", soft_wrap=True)
 
-    say(tell_all)
+    def tell_verdict() -> None:
+        if options.json:
+            print(text, end="")
+        elif options.quiet:
+            print(summary["verdict"])
+        else:
+            print_sweep_verdict(summary, console())
+
+    if not options.quiet and not options.json:
+        say(tell_all)
     complain(None if trouble is None else str(trouble))
     if interrupted:
         complain("interrupted; the same command goes on with the jobs that are not finished")
-    if not interrupted and trouble is None and reports:
-        _track(family, folder, summary, options)
+    try:
+        if not interrupted and trouble is None and reports:
+            _track(family, folder, summary, options)
+    finally:  # whatever ends the tracking
+        say(tell_verdict)
     return int(summary["exit_code"] if trouble is None else worst([summary["exit_code"], trouble.exit_code]))
 
 

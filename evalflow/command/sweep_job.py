@@ -64,7 +64,7 @@ class Jobs:
         from evalflow.runner.sweep_record import JobRecord
 
         if self.options.voice != "none":
-            say(partial(print, self.name(number), flush=True))
+            say(partial(print, self.name(number), flush=True, file=self.options.aside))
         earlier = folder.read(number)
         kept = [JobRecord(number, "at work", self.start, now_iso())]
 
@@ -85,9 +85,10 @@ class Jobs:
         if record.exit_code == ExitCode.INTERRUPTED:
             folder.stop()
         if self.shared and not self.options.quiet:
-            say(partial(print, f"{self.name(number)}: {_word(record)}", flush=True))
+            say(partial(print, f"{self.name(number)}: {_word(record)}", flush=True, file=self.options.aside))
         elif self.options.voice != "none":
-            say(partial(print, f"finished before: {_word(record)}\n" if record.skipped else "", flush=True))
+            told = f"finished before: {_word(record)}\n" if record.skipped else ""
+            say(partial(print, told, flush=True, file=self.options.aside))
 
     def _carried(self, record: JobRecord, earlier: JobRecord | None, folder: SweepFolder) -> JobRecord:
         """One job's run, unless an earlier start of the sweep finished it and its config is the same."""

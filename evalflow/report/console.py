@@ -1,4 +1,4 @@
-"""The report on one screen. Colour only on a terminal; plain text when piped."""
+"""The whole report in tables. Colour only on a terminal; plain text when piped."""
 
 from __future__ import annotations
 
@@ -27,17 +27,19 @@ def printable(value: Any) -> Any:
     return [printable(part) for part in value] if isinstance(value, list | tuple) else value
 
 
-def print_report(report: Mapping[str, Any], console: Console, exit_code: int | None = None) -> None:
-    """Arms side by side, comparisons in words, gates, what is not shown, and the verdict last.
-
-    `exit_code` is what the process answers, where that is not the report's own.
-    """
-    report = printable(report)
+def heading(report: Mapping[str, Any]) -> Text:
+    """What ran: the experiment, its items, and the run."""
     part = f" ({report['part']})" if report["part"] else ""
     dataset = f"{report['dataset']['n']} items of {report['dataset']['name']}{part}"
-    console.print(Text(f"{report['experiment']} · {dataset} · run {report['run_id']}", style="bold"))
+    return Text(f"{report['experiment']} · {dataset} · run {report['run_id']}", style="bold")
+
+
+def print_report(report: Mapping[str, Any], console: Console) -> None:
+    """All of it: arms side by side, comparisons in words, gates, and what is not shown. The verdict comes after it."""
+    report = printable(report)
+    console.print(heading(report))
     console.print(_arms(report))
-    _block(console, None, [*_troubles(report), *(f"note: {note}" for note in report["notes"])])
+    _block(console, None, [*troubles(report), *(f"note: {note}" for note in report["notes"])])
     _block(console, "Arms", seat_lines(report))
     words = [f"{name}: {d['words']}" for name, figures in report["comparisons"].items() for d in figures.values()]
     _block(console, "Comparisons", words)
@@ -45,15 +47,18 @@ def print_report(report: Mapping[str, Any], console: Console, exit_code: int | N
     failed = [_failed(name, gate) for name, gate in report["gates"].items() if gate["outcome"] == "fail"]
     _block(console, None, failed)
     _block(console, "This experiment does not show", report["limits"])
-    print_verdict(report, console, exit_code)
 
 
 def print_verdict(report: Mapping[str, Any], console: Console, exit_code: int | None = None) -> None:
-    """The last line of a report."""
-    report = printable(report)
+    """The last line of a report. `exit_code` is what the process answers, where that is not the report's own."""
+    console.print(verdict_line(printable(report), exit_code))
+
+
+def verdict_line(report: Mapping[str, Any], exit_code: int | None = None) -> Text:
+    """The verdict in a word, the exit code, and what made the run incomplete."""
     verdict = Text("Verdict: ").append(report["verdict"], style=STYLE[report["verdict"]])
     verdict.append(f" (exit code {report['exit_code'] if exit_code is None else exit_code})")
-    console.print(verdict.append("".join(f"; {reason}" for reason in report["reasons"])))
+    return verdict.append("".join(f"; {reason}" for reason in report["reasons"]))
 
 
 def _block(console: Console, title: str | None, lines: Sequence[str]) -> None:
@@ -67,7 +72,7 @@ def _block(console: Console, title: str | None, lines: Sequence[str]) -> None:
     console.print()
 
 
-def _troubles(report: Mapping[str, Any]) -> list[str]:
+def troubles(report: Mapping[str, Any]) -> list[str]:
     """What went wrong in each arm, in the model's own words."""
     lines = []
     for name, arm in report["arms"].items():
@@ -104,16 +109,20 @@ def _gates(report: Mapping[str, Any]) -> Table:
     for name, gate in report["gates"].items():
         outcome = f"{gate['outcome']} (report only)" if gate["report_only"] else gate["outcome"]
         n = "-" if gate["denominator"] is None else str(gate["denominator"])
-        wanted = f"not {gate['threshold']}" if gate["expected"] == "fail" else gate["threshold"]
-        wanted += "" if gate["noise_floor"] is None else f" (A/A {number(gate['noise_floor'])})"
         whose = gate["comparison"] or gate["arm"] or "every arm"
-        texts = [Text(cell) for cell in (name, gate["figure"], whose, _held(gate), wanted, n)]
+        texts = [Text(cell) for cell in (name, gate["figure"], whose, held(gate), wanted(gate), n)]
         style = "" if gate["report_only"] else STYLE[gate["outcome"]]
         table.add_row(texts[0], Text(outcome, style=style), *texts[1:], Text(gate["reason"] or ""))
     return table
 
 
-def _held(gate: Mapping[str, Any]) -> str:
+def wanted(gate: Mapping[str, Any]) -> str:
+    """The threshold, turned round for a negative control, and beside it what the noise floor gave."""
+    told = f"not {gate['threshold']}" if gate["expected"] == "fail" else str(gate["threshold"])
+    return told if gate["noise_floor"] is None else f"{told} (A/A {number(gate['noise_floor'])})"
+
+
+def held(gate: Mapping[str, Any]) -> str:
     """The number that was held against the threshold, and which end of its interval it is."""
     if gate["value"] is None:
         return "-"

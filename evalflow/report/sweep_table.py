@@ -20,7 +20,7 @@ JOB_LINES, GRID_LINES, NOTE_LINES = 40, 80, 20
 
 
 def print_sweep(summary: Mapping[str, Any], console: Console) -> None:
-    """Jobs a line each, the grid, notes, and the verdict last; of very many jobs the worst, and the rest is counted."""
+    """Jobs a line each, the grid, and notes; of very many jobs the worst, and the rest is counted."""
     summary = printable(summary)
     jobs, grid = summary["jobs"], _merged(summary["grid"])
     over = ", ".join(f"{axis} ({len(values)})" for axis, values in summary["axes"].items())
@@ -39,6 +39,10 @@ def print_sweep(summary: Mapping[str, Any], console: Console) -> None:
         notes[NOTE_LINES:] = [f"  {len(notes) - NOTE_LINES} more notes are left out\n"]
     if notes:
         console.print(Text("".join(notes)))
+
+
+def print_sweep_verdict(summary: Mapping[str, Any], console: Console) -> None:
+    """The last line of a sweep."""
     verdict = Text("Sweep: ").append(summary["verdict"], style=STYLE[summary["verdict"]])
     console.print(verdict.append(f" (exit code {summary['exit_code']})"))
 

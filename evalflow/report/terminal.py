@@ -11,17 +11,19 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.console import Console
 
-PIPE_WIDTH = 160
-"""A pipe has no width, unless COLUMNS gives it one; 80 would fold every table."""
+PIPE_WIDTH, PIPE_HEIGHT = 160, 40
+"""A pipe has no size, unless COLUMNS and LINES give it one; 80 columns would fold every table."""
 
 
-def console() -> Console:
-    """Standard output, plain and wide where it is no terminal."""
+def console(stderr: bool = False) -> Console:
+    """Standard output, or the other one; plain, wide and high where it is no terminal."""
     from rich.console import Console
 
-    made = Console(highlight=False, markup=False)
-    if not made.is_terminal and not os.environ.get("COLUMNS", "").isdecimal():
-        made.width = PIPE_WIDTH
+    made = Console(highlight=False, markup=False, stderr=stderr)
+    if not made.is_terminal:
+        width, height = os.environ.get("COLUMNS", ""), os.environ.get("LINES", "")
+        made.width = int(width) if width.isdecimal() else PIPE_WIDTH
+        made.height = int(height) if height.isdecimal() else PIPE_HEIGHT
     return made
 
 

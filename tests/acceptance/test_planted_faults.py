@@ -557,7 +557,7 @@ def test_odd_text_can_be_printed_where_it_decided_a_gate(lab: Lab) -> None:
     ran = lab(items, gates=FLOOR)
     ended(ran, "fail", 1)
     assert ran.report["gates"]["floor"]["rows"] == [f"{text} (seed 0)" for text in ODD[:2]]
-    assert "floor failed; decided by half pair" in ran.out
+    assert "decided by half pair" in " ".join(ran.out.split())
 
 
 def test_one_gate_over_all_hides_nothing_that_a_gate_each_would_show(lab: Lab) -> None:

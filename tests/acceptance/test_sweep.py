@@ -50,7 +50,7 @@ def test_a_gate_that_fails_in_one_job_fails_the_sweep_alone(cli: Cli, home: Path
     assert (told["verdict"], told["exit_code"]) == ("fail", 1)
     assert told["axes"] == {"seed": ["0", "1", "2"], "concurrency": ["1", "6"]}
     assert len({job["run_id"] for job in told["jobs"]}) == 6
-    assert ran.out.splitlines()[-2] == "Sweep: fail (exit code 1)"
+    assert ran.out.splitlines()[-1] == "Sweep: fail (exit code 1)"
     listed = cli("list", "case").out.splitlines()
     assert listed[-1] == f"sweep {told['sweep_id']}  case  6 of 6 jobs finished, exit code 1"
     assert json.loads(cli("list", "--json").out)["sweeps"][0]["n_finished"] == 6

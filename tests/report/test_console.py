@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from evalflow.report.console import number, print_report, printable, shown
+from evalflow.report.console import number, print_report, print_verdict, printable, shown
 from tests.report.by_hand import bare, gate
 
 
@@ -16,7 +16,9 @@ def printed(**changes: Any) -> str:
     """The report as a pipe gets it."""
     raw = io.BytesIO()
     pipe = io.TextIOWrapper(raw, encoding="utf-8")  # strict, as standard output is
-    print_report(bare(**changes), Console(file=pipe, width=200, highlight=False, markup=False))
+    console = Console(file=pipe, width=200, highlight=False, markup=False)
+    print_report(bare(**changes), console)
+    print_verdict(bare(**changes), console)
     pipe.flush()
     return raw.getvalue().decode("utf-8")
 
@@ -63,9 +65,8 @@ def test_a_pipe_gets_plain_text():
 def test_a_terminal_gets_colour():
     """On a terminal the verdict is coloured, so the plain pipe is a choice and not an accident."""
     out = io.StringIO()
-    print_report(
-        bare(), Console(file=out, width=200, force_terminal=True, color_system="standard", legacy_windows=False)
-    )
+    terminal = Console(file=out, width=200, force_terminal=True, color_system="standard", legacy_windows=False)
+    print_verdict(bare(), terminal)
     assert "\x1b[32mpass" in out.getvalue()
 
 

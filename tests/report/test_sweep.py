@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 from evalflow.report.sweep import summarise, summary_csv
-from evalflow.report.sweep_table import print_sweep
+from evalflow.report.sweep_table import print_sweep, print_sweep_verdict
 
 T_2 = 4.302653
 """Student's t at 0.975 with two degrees of freedom, from a printed table; with one it is 12.7062."""
@@ -115,7 +115,9 @@ def printed(told: Mapping[str, Any], width: int = 160) -> str:
     """What a pipe gets of it."""
     raw = io.BytesIO()
     pipe = io.TextIOWrapper(raw, encoding="utf-8")  # strict, as standard output is
-    print_sweep(told, Console(file=pipe, width=width, highlight=False, markup=False))
+    console = Console(file=pipe, width=width, highlight=False, markup=False)
+    print_sweep(told, console)
+    print_sweep_verdict(told, console)
     pipe.flush()
     return raw.getvalue().decode("utf-8")
 
@@ -386,7 +388,7 @@ def test_how_a_job_failed():
 def test_what_a_reader_must_know_of_the_whole():
     """Jobs at once share a machine; a swept seed moves nothing where every arm is greedy."""
     shared = "jobs ran at once on this machine: their times are of a shared machine"
-    still = "seed is swept but every arm is greedy: nothing can vary"
+    still = "seed is swept but every arm is greedy: no answer can vary"
     assert summary(seeds(2), [exact(0.5, True)] * 2, parallel=True)["notes"] == [shared, still]
     assert summary(seeds(2), [exact(0.5, True), exact(0.5)])["notes"] == []
     assert summary([job(0, {"seed": "0"})], [exact(0.5, True)])["notes"] == []
@@ -561,7 +563,8 @@ def test_colour_is_for_terminals():
     told = summary(seeds(2), [exact(0.5)] * 2)
     assert "\x1b" not in printed(told)
     out = io.StringIO()
-    print_sweep(told, Console(file=out, width=160, force_terminal=True, color_system="standard", legacy_windows=False))
+    terminal = Console(file=out, width=160, force_terminal=True, color_system="standard", legacy_windows=False)
+    print_sweep_verdict(told, terminal)
     assert "Sweep: \x1b[32mpass" in out.getvalue()
 
 

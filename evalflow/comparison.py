@@ -128,7 +128,7 @@ class Paired:
             n_pairs=len(pairs.differences),
             n_clusters=len(by_cluster),
             unpaired=pairs.unpaired,
-            mde=_mde(measure, by_cluster, alpha, self.power),
+            mde=reach(measure, by_cluster, alpha, self.power),
             higher_is_better=measure.higher_is_better,
             conclusion="undefined" if pairs.differences.any() or after != before else "identical",
         )
@@ -342,8 +342,11 @@ def _ends(interval: Interval | None) -> tuple[float, float] | tuple[None, None]:
     return (interval.low, interval.high) if interval else (None, None)
 
 
-def _mde(measure: Measure, differences: Values, alpha: float, power: float) -> float | None:
-    """None too where it is beyond what two rates can differ by."""
+def reach(measure: Measure, differences: Values, alpha: float, power: float) -> float | None:
+    """The smallest difference that so many clusters' `differences` (G,) could have shown, as `numeric.power.mde`.
+
+    None where there is none, and where it is beyond what two rates can differ by.
+    """
     if not measure.is_mean:
         return None
     try:

@@ -5,9 +5,18 @@ import math
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.integrate import quad
+from scipy.stats import chi, norm, t
 from statsmodels.stats.power import TTestPower
 
-from evalflow.numeric.power import items_needed, items_needed_normal, mde, mde_normal
+from evalflow.numeric.power import (
+    items_equivalent,
+    items_needed,
+    items_needed_normal,
+    items_non_inferior,
+    mde,
+    mde_normal,
+)
 from evalflow.numeric.undefined import Undefined
 
 
@@ -113,3 +122,50 @@ def test_where_scipy_is_wrong_there_is_no_answer():
     """Two pairs at alpha 1e-6 lie where the noncentral t of scipy is off by 0.18: undefined, not wrong."""
     with pytest.raises(Undefined, match="alpha too small for n"):
         mde(1.0, 2, alpha=1e-6)
+
+
+@pytest.mark.parametrize(("effect", "alpha", "power"), [(0.2, 0.05, 0.8), (0.5, 0.025, 0.9), (1.5, 0.1, 0.8)])
+def test_items_that_show_no_worse(effect, alpha, power):
+    """Statsmodels' one-sided t-test has the power at that many pairs, and not at one fewer; twice the sd takes as many
+    as half the margin."""
+    n = items_non_inferior(1.0, effect, alpha, power)
+    assert n == items_non_inferior(2.0, 2 * effect, alpha, power)
+    powers = [TTestPower().power(effect, pairs, alpha, alternative="larger") for pairs in (n - 1, n)]
+    assert powers[0] < power <= powers[1]
+
+
+@pytest.mark.parametrize(("effect", "alpha", "power"), [(0.2, 0.05, 0.8), (0.5, 0.025, 0.9), (1.5, 0.1, 0.8)])
+def test_items_that_show_equal(effect, alpha, power):
+    """Both one-sided tests reject as often as asked: by an integral of normals over the density of the sd (scipy)."""
+    n = items_equivalent(1.0, effect, alpha, power)
+
+    def chance(pairs):
+        critical, scale = t.isf(alpha, pairs - 1), math.sqrt(pairs)
+
+        def given_sd(sd):
+            room = effect * scale - critical * sd
+            return max(0.0, norm.cdf(room) - norm.cdf(-room)) * chi.pdf(sd * math.sqrt(pairs - 1), pairs - 1)
+
+        return quad(given_sd, 0, effect * scale / critical, limit=200)[0] * math.sqrt(pairs - 1)
+
+    assert chance(n - 1) < power <= chance(n)
+    assert n >= items_non_inferior(1.0, effect, alpha, power)
+
+
+def test_normal_sizes_of_margins():
+    """Sd 1 and margin 0.1 at 5 % one-sided and power 80 %: (1.6449 + 0.8416)^2 / 0.01 = 618.3 pairs; equal within it:
+    (1.6449 + 1.2816)^2 / 0.01 = 856.4. The t-tests take one or two more."""
+    assert 619 <= items_non_inferior(1.0, 0.1) <= 621
+    assert 857 <= items_equivalent(1.0, 0.1) <= 860
+
+
+@pytest.mark.parametrize("function", [items_non_inferior, items_equivalent])
+@pytest.mark.parametrize(
+    ("sd", "margin", "reason"),
+    [(0.0, 0.1, "sd <= 0"), (0.5, 0.0, "margin <= 0"), (0.5, -0.1, "margin <= 0"), (0.5, math.nan, "non-finite value")],
+)
+def test_no_number_of_items_keeps_no_margin(function, sd, margin, reason):
+    """Without a spread or a margin there is no size."""
+    with pytest.raises(Undefined) as caught:
+        function(sd, margin)
+    assert caught.value.reason == reason

@@ -218,7 +218,8 @@ def _worded(one: Preference) -> Preference:
     ]
     clauses.append(f"{one.items.won} {unit} for it, {one.items.lost} against, {one.items.tied} level")
     if one.n_identical:
-        clauses.append(f"{one.n_identical} items level by design, both answers being one text")
+        items = "1 item" if one.n_identical == 1 else f"{one.n_identical} items"
+        clauses.append(f"{items} level by design, both answers being one text")
     clauses.append(f"exact sign test p = {one.p:.3g}, p = {one.p_adjusted:.3g} after Holm")
     discordant = one.items.won + one.items.lost
     if smallest_p(discordant) > 1 - LEVEL:

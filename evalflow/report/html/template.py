@@ -19,18 +19,18 @@ PAGE = "page.html.jinja"
 STYLE, SCRIPT = "page.css", "page.js"
 
 
-def rendered(parts: Mapping[str, Any], template: str = PAGE) -> str:
+def rendered(parts: Mapping[str, Any], template: str = PAGE, style: str = STYLE, script: str = SCRIPT) -> str:
     """The page made of its parts; the same parts give the same bytes. It can always be encoded as UTF-8.
 
     Raises:
         TypeError: a part is a number or None, which whoever made it should have put into words.
     """
-    style, script = _asset(STYLE), _asset(SCRIPT)
+    look, acts = _asset(style), _asset(script)
     # whatever may get past the escaping: nothing runs, styles or loads but these two
-    allowed = f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}"
+    allowed = f"default-src 'none'; style-src {_hash(look)}; script-src {_hash(acts)}"
     policy = f"{allowed}; base-uri 'none'; form-action 'none'"
     page = _environment().get_template(template)
-    return page.render(**parts, style=Markup(style), script=Markup(script), policy=Markup(policy))
+    return page.render(**parts, style=Markup(look), script=Markup(acts), policy=Markup(policy))
 
 
 @cache

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import pandas
 
     from evalflow.record import Item, Row
+    from evalflow.runner.plan import Plan
 
 SHOWN = ("pass", "fail", "unreadable", "skipped")
 
@@ -133,7 +134,7 @@ def run(config: Mapping[str, Any], *, allow: Sequence[str] = (), progress: bool 
     if plan.config.get("dry_run"):
         raise ConfigError([Fault("dry_run", "it asks for a plan to be printed", "run the config without it")])
     notices: list[str] = []
-    with closing(_progress(progress)) as shown, performed(plan, shown, notices.append) as done:
+    with closing(_progress(plan, progress)) as shown, performed(plan, shown, notices.append) as done:
         if done.unwritten is not None:
             raise done.unwritten
         if done.interrupted:
@@ -176,14 +177,13 @@ class _Silent:
         pass
 
 
-def _progress(wanted: bool) -> Any:
+def _progress(plan: Plan, wanted: bool) -> Any:
     if not wanted:
         return _Silent()
-    from rich.console import Console
-
     from evalflow.report.progress import TerminalProgress
+    from evalflow.report.terminal import watched
 
-    return TerminalProgress(Console(stderr=True), True)
+    return TerminalProgress.of(plan, watched(), wanted)
 
 
 def _plain_config(config: Mapping[str, Any]) -> dict[str, Any]:

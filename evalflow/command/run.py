@@ -54,11 +54,9 @@ def carry(plan: Plan, options: Options, job: SweepJob | None = None) -> Done | N
     Raises:
         UsageError: a plan is asked for as a document.
     """
-    from rich.console import Console
-
     from evalflow.job import performed, track
     from evalflow.report.progress import TerminalProgress
-    from evalflow.report.terminal import console, say
+    from evalflow.report.terminal import console, say, watched
     from evalflow.runner.journal import check_writable
     from evalflow.runner.resume import take_up
 
@@ -80,7 +78,7 @@ def carry(plan: Plan, options: Options, job: SweepJob | None = None) -> Done | N
         say(partial(print_plan, plan, out))
         return None
     gc.freeze()  # what was imported and planned lives to the end, and need not be walked again and again
-    progress = TerminalProgress(Console(stderr=True), plan.runner.progress and options.notices)
+    progress = TerminalProgress.of(plan, watched(), options.notices)
     with contextlib.closing(progress), performed(plan, progress, notice, job) as done:
         progress.close()
         show(done, options, done.exit_code)

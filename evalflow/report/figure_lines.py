@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from rich.text import Text
 
 from evalflow.report.aligned import GAP, hanging, on_the_point, padded, widest
-from evalflow.report.quantity import Quantity, quantity
+from evalflow.report.quantity import Quantity, quantities
 from evalflow.report.read_figures import ReadFigure
 
 Told = Mapping[str, Any]
@@ -63,7 +63,7 @@ def figure_lines(figures: Sequence[ReadFigure], arms: Told, width: int, room: in
 
 def _abreast(figures: Sequence[ReadFigure], names: Mapping[str, str], width: int) -> FigureLines | None:
     """A column for each arm; None where they do not fit."""
-    cells = [{arm: quantity(one) for arm, one in figure.arms.items()} for figure in figures]
+    cells = [quantities(figure.arms) for figure in figures]
     columns: list[list[str]] = [["", *(figure.label for figure in figures)]]
     for arm in dict.fromkeys(name for row in cells for name in row):
         columns.append([names[arm], *_column([row.get(arm) for row in cells])])
@@ -121,15 +121,14 @@ def _grouped(figures: Sequence[ReadFigure], names: Mapping[str, str], arms: Told
     every = [arm for arm, told in arms.items() if not told["conditions"]["control"]]
     for figure in figures:
         groups: dict[tuple[str, str, str, str | None], list[str]] = {}
-        for arm, one in figure.arms.items():
-            if one["value"] is None and _is_told(one["reason"]):
+        told = quantities(figure.arms)
+        for arm, one in told.items():
+            if one.reason is not None and _is_told(one.reason):
                 continue
-            if not deciding or arm in figure.deciding or one["value"] is None:
-                shown = quantity(one)
-                groups.setdefault((shown.value, shown.interval, shown.marks, shown.reason), []).append(arm)
+            if not deciding or arm in figure.deciding or one.reason is not None:
+                groups.setdefault((one.value, one.interval, one.marks, one.reason), []).append(arm)
         for alike in groups.values():
-            shown = quantity(figure.arms[alike[0]])
-            n = [quantity(figure.arms[arm]).n for arm in alike]
+            shown, n = told[alike[0]], [told[arm].n for arm in alike]
             whose = "every arm" if len(alike) > 2 and alike == every else ", ".join(names[arm] for arm in alike)
             whose += f" ({shown.marks})" if shown.marks else ""
             yield _Line(figure.label, whose, len(alike), shown, (min(n), max(n)))

@@ -18,8 +18,13 @@ class Quantity(NamedTuple):
     reason: str | None
 
 
-def quantity(figure: Mapping[str, Any]) -> Quantity:
-    """The figure's parts; times in ms below a second and in s from there on, its interval in the same unit."""
+def quantities(figures: Mapping[str, Mapping[str, Any]]) -> dict[str, Quantity]:
+    """One figure of several arms, by arm: its times in ms, or in s where one of them reaches a second."""
+    unit = time_unit(max((abs(one["value"]) for one in figures.values() if one["value"] is not None), default=0.0))
+    return {arm: _quantity(one, unit) for arm, one in figures.items()}
+
+
+def _quantity(figure: Mapping[str, Any], time: tuple[str, float]) -> Quantity:
     missing, sessions = figure["n_total"] - figure["n_scored"], figure["n_sessions"] or 1
     marks = [f"{missing} missing"] * (missing > 0) + [f"{sessions} sessions"] * (sessions > 1)
     told = ", ".join(marks)
@@ -27,7 +32,7 @@ def quantity(figure: Mapping[str, Any]) -> Quantity:
         return Quantity("-", "", figure["n_scored"], told, figure["reason"])
     text, unit, scale = number, "", 1.0
     if figure["unit"] == "s":
-        text, (unit, scale) = digits, time_unit(figure["value"])
+        text, (unit, scale) = digits, time
     low, high = figure["low"], figure["high"]
     interval = "" if low is None or high is None else f"[{text(scale * low)}, {text(scale * high)}]"
     return Quantity(text(scale * figure["value"]) + unit, interval, figure["n_scored"], told, None)

@@ -27,6 +27,13 @@ def console(stderr: bool = False) -> Console:
     return made
 
 
+def watched() -> Console:
+    """Standard error for what moves: a pipe is no screen, even where colours are forced on it."""
+    from rich.console import Console
+
+    return Console(stderr=True, force_interactive=None if sys.stderr.isatty() else False)
+
+
 def say(act: Callable[[], None]) -> None:
     """Print; a reader that has gone, a full disk behind a pipe or a closed stream changes no exit code."""
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,8 @@ class Budget:
 class Runner:
     """Where runs are kept (`outputs`), how long things may take (s), and when the driver itself counts as saturated.
 
-    `progress` shows how far it is, on a terminal. The `budget` ends a run that has spent enough.
+    `progress` shows how far it is, on a terminal; `lines` says so anywhere, in a plain line every half minute. The
+    `budget` ends a run that has spent enough.
     `timeout_s` is for one answer, and for letting a model go; `start_timeout_s` for its start (training included) and
     for each measurement of it.
     The driver is saturated when the 99th percentile of its event loop's lag exceeds `lag_limit_s`: its time-derived
@@ -39,7 +41,7 @@ class Runner:
     timeout_s: float = 600.0
     start_timeout_s: float = 3600.0
     lag_limit_s: float = 0.05
-    progress: bool = True
+    progress: bool | Literal["lines"] = True
     budget: Budget = field(default_factory=Budget)
 
     def __post_init__(self) -> None:

@@ -36,7 +36,7 @@ def test_a_terminal_gets_the_arm_its_count_and_its_errors():
     out = shown(terminal=True)
     assert "warm" in out
     assert "2/3" in out
-    assert "1 errors" in out
+    assert "1 error" in out
 
 
 def test_an_arm_named_like_markup_is_named():
@@ -74,3 +74,51 @@ def test_closing_twice_is_closing_once():
     progress.close()
     assert "warm" in before
     assert out.getvalue().strip() == before.strip()
+
+
+class Clock:
+    """A clock that goes on by itself: so many seconds at each look."""
+
+    def __init__(self, step: float) -> None:
+        self.step, self.time = step, 0.0
+
+    def __call__(self) -> float:
+        self.time += self.step
+        return self.time
+
+
+def test_plain_lines_come_every_half_minute_where_they_are_asked_for():
+    """In a pipe too: at eleven seconds a row every third one says how far it is; which arm of how many, and errors."""
+    out = io.StringIO()
+    console = Console(file=out, width=60)
+    with contextlib.closing(
+        TerminalProgress(console, "lines", {"cold": 9, "warm": 9}, "texts", Clock(11.0))
+    ) as progress:
+        progress.arm("cold", 9, 0)
+        for _ in range(6):
+            progress.row(FAILED)
+    first, second = out.getvalue().splitlines()
+    assert first == "evalflow: arm cold (1 of 2)  3/9 texts  3 errors  5.5/min  1:06 left  run about 2:45"
+    assert second.startswith("evalflow: arm cold (1 of 2)  6/9 texts  6 errors")
+
+
+def test_a_terminal_that_cannot_move_its_cursor_gets_nothing():
+    """A dumb terminal would keep every state of the line."""
+    out = io.StringIO()
+    console = Console(file=out, force_terminal=True, force_interactive=False)
+    with contextlib.closing(TerminalProgress(console, True)) as progress:
+        progress.arm("warm", 3, 0)
+        progress.row(OK)
+    assert out.getvalue() == ""
+
+
+def test_the_line_is_gone_when_it_is_closed():
+    """What is left on the screen is what was there: the line is erased, and the cursor shown again."""
+    out = io.StringIO()
+    console = Console(file=out, width=40, force_terminal=True, legacy_windows=False)
+    with contextlib.closing(TerminalProgress(console, True)) as progress:
+        progress.arm("a_name_that_is_longer_than_the_terminal_is_wide", 3, 0)
+        progress.row(OK)
+    text = out.getvalue()
+    assert text.endswith("\x1b[2K") and text.rindex("\x1b[?25h") > text.rindex("\x1b[?25l")
+    assert "\n\n" not in text

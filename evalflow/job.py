@@ -16,6 +16,7 @@ from evalflow.record import Item, Row
 from evalflow.report.build import build_report
 from evalflow.report.files import write_report
 from evalflow.report.html.page_file import drop_page, private_page, write_page
+from evalflow.report.html.sweep_page_file import SweepPage
 from evalflow.runner.build import Builder, Faults
 from evalflow.runner.execute import Progress
 from evalflow.runner.journal import check_writable, now_iso
@@ -189,12 +190,13 @@ def track(tracking: Any, done: Done, outputs: Path) -> Tracked:
     return _marked(done.folder, lambda: tracking.log(finished, outputs))
 
 
-def track_sweep(tracking: Any, folder: Path, summary: Mapping[str, Any], outputs: Path) -> Tracked:
+def track_sweep(tracking: Any, page: SweepPage, outputs: Path) -> Tracked:
     """Log a sweep's own run, where the tracker has a place for it; its jobs' runs are logged by themselves."""
     log = getattr(tracking, "log_sweep", None)
     if log is None:
         return Tracked()
-    return _marked(folder, lambda: log(FinishedSweep(folder, copy.deepcopy(dict(summary))), outputs))
+    finished = FinishedSweep(page.folder, copy.deepcopy(dict(page.summary)), page.elsewhere)
+    return _marked(page.folder, lambda: log(finished, outputs))
 
 
 def _marked(folder: Path, log: Callable[[], Logged | None]) -> Tracked:

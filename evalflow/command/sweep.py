@@ -18,6 +18,7 @@ from evalflow.command.sweep_job import Jobs
 from evalflow.errors import ConfigError, EvalflowError, ExitCode, Fault, UsageError, worst
 
 if TYPE_CHECKING:
+    from evalflow.report.html.sweep_page_file import SweepPage
     from evalflow.runner.sweep import Sweep
     from evalflow.runner.sweep_record import JobRecord, SweepFolder
 
@@ -147,6 +148,7 @@ def _conclude(family: Sweep, jobs: Jobs, folder: SweepFolder, options: Options, 
     """Put the jobs' answers together: printed, written, tracked, and the worst of them returned."""
     import json
 
+    from evalflow.report.html.sweep_page_file import SWEEP_PAGE, SweepPage
     from evalflow.report.sweep import summarise, summary_csv
     from evalflow.report.sweep_table import print_sweep, print_sweep_verdict
     from evalflow.report.terminal import console, say
@@ -166,17 +168,21 @@ def _conclude(family: Sweep, jobs: Jobs, folder: SweepFolder, options: Options, 
     )
     text = json.dumps(summary, indent=1, ensure_ascii=True, allow_nan=False) + "\n"
     trouble: EvalflowError | None = None
+    page = SweepPage(folder.folder, summary, reports)
     try:
         folder.write_text("summary.json", text)
         folder.write_text("summary.csv", summary_csv(summary))
         folder.close(all(record is not None and record.decided for record in records))
     except EvalflowError as fault:
         trouble = fault
+    unpaged = None if trouble is not None else page.write()
 
     def tell_all() -> None:
         out = console()
         print_sweep(summary, out)
         out.print(f"Folder: {folder.folder}", soft_wrap=True)
+        if trouble is None and unpaged is None:
+            out.print(f"Page: {folder.folder / SWEEP_PAGE}", soft_wrap=True)
 
     def tell_verdict() -> None:
         if options.json:
@@ -189,17 +195,18 @@ def _conclude(family: Sweep, jobs: Jobs, folder: SweepFolder, options: Options, 
     if not options.quiet and not options.json:
         say(tell_all)
     complain(None if trouble is None else str(trouble))
+    complain(unpaged)
     if interrupted:
         complain("interrupted; the same command goes on with the jobs that are not finished")
     try:
         if not interrupted and trouble is None and reports:
-            _track(family, folder, summary, options)
+            _track(family, page, options)
     finally:  # whatever ends the tracking
         say(tell_verdict)
     return int(summary["exit_code"] if trouble is None else worst([summary["exit_code"], trouble.exit_code]))
 
 
-def _track(family: Sweep, folder: SweepFolder, summary: dict[str, Any], options: Options) -> None:
+def _track(family: Sweep, page: SweepPage, options: Options) -> None:
     from evalflow.job import track_sweep
     from evalflow.runner.build import Builder, Faults
 
@@ -207,7 +214,7 @@ def _track(family: Sweep, folder: SweepFolder, summary: dict[str, Any], options:
     tracking = None if node is None else Builder(("evalflow", *options.allow), faults).build(node, "tracking")
     for fault in faults.found:
         complain(f"the sweep itself is not tracked: {fault}")
-    tell_tracked(track_sweep(tracking, folder.folder, summary, family.outputs), options)
+    tell_tracked(track_sweep(tracking, page, family.outputs), options)
 
 
 def _told(number: int, record: JobRecord | None, jobs: Jobs) -> dict[str, Any]:

@@ -55,7 +55,9 @@ class Logging:
         Raises:
             StoredRunError: the sweep's summary cannot be read.
         """
-        if not _is_sweep(folder):
+        from evalflow.runner.sweep_record import is_sweep
+
+        if not is_sweep(folder):
             yield partial(self.log_run, folder)
             return
         from evalflow.report.stored_report import load_summary
@@ -96,7 +98,9 @@ class Logging:
             EvalflowError: as `log_run`.
         """
         from evalflow.job import kept_from_others, track_sweep
+        from evalflow.report.html.sweep_page_file import SweepPage
         from evalflow.report.stored_report import load_summary
+        from evalflow.report.sweep_reports import job_reports
         from evalflow.runner.sweep_record import SWEEPS
 
         summary = load_summary(folder)
@@ -105,7 +109,8 @@ class Logging:
         if not hasattr(tracking, "log_sweep"):
             return ExitCode.PASS  # it keeps runs alone
         with kept_from_others(folder):
-            return self._told(folder.name, track_sweep(tracking, folder, summary, self._outputs(folder, SWEEPS)))
+            page = SweepPage(folder, summary, job_reports(summary, folder))
+            return self._told(folder.name, track_sweep(tracking, page, self._outputs(folder, SWEEPS)))
 
     def _outputs(self, folder: Path, kept_in: str) -> Path:
         """The outputs folder that a stored one lies in, where the store is too unless the settings name another."""
@@ -159,10 +164,9 @@ def _found(named: str, outputs: Path) -> Path:
         StoredRunError: there is none.
     """
     from evalflow.runner.stored_run import find_run
-    from evalflow.runner.sweep_record import SWEEPS
+    from evalflow.runner.sweep_record import find_sweep
 
-    sweep = outputs / SWEEPS / named
-    return sweep if _is_sweep(sweep) else find_run(named, outputs)
+    return find_sweep(named, outputs) or find_run(named, outputs)
 
 
 def _job_folder(job: Mapping[str, Any], sweep: Path) -> Path:
@@ -173,10 +177,6 @@ def _job_folder(job: Mapping[str, Any], sweep: Path) -> Path:
     """
     folder = Path(job["folder"])
     return folder if folder.is_dir() else _found(job["run_id"], sweep.parent.parent)
-
-
-def _is_sweep(folder: Path) -> bool:
-    return (folder / "sweep.json").is_file()
 
 
 def _parsed(settings: Sequence[str]) -> dict[str, Any]:

@@ -49,7 +49,7 @@ def summarise(
         "axes": axes,
         "jobs": told,
         "grid": grid,
-        "notes": [*_notes(told, axes, reports, grid, parallel), *_failures(told)],
+        "notes": [*_notes(told, axes, reports, grid, parallel), *failures(told)],
     }
 
 
@@ -118,7 +118,7 @@ def _notes(
     notes = {
         "no job has a report": not reports,
         "jobs ran at once on this machine: their times are of a shared machine": parallel,
-        "seed is swept but every arm is greedy: nothing can vary": still,
+        "seed is swept but every arm is greedy: no answer can vary": still,
         f"{DIFFER}: a mean over them says nothing": mixed,
         "jobs of one mean ran in different environments: their times are not of one machine": moved,
         f"jobs took a part of their dataset: {', '.join(parts)}": bool(parts),
@@ -127,7 +127,7 @@ def _notes(
     return [note for note, holds in notes.items() if holds]
 
 
-def _failures(jobs: Sequence[Mapping[str, Any]]) -> list[str]:
+def failures(jobs: Sequence[Mapping[str, Any]]) -> list[str]:
     """Every job that failed, by its number and what the sweep gave it, and why."""
     told = []
     for job in jobs:

@@ -184,3 +184,14 @@ def _mean(values: Sequence[float], over: str, lowest: float, highest: float) -> 
 def all_greedy(report: Mapping[str, Any]) -> bool:
     """Whether nothing in the run was drawn by chance."""
     return all(arm["conditions"]["greedy"] for arm in report["arms"].values())
+
+
+def merged(grid: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The grid, where counts of rows (`n/...`) that are the same for every arm take one line, at the end."""
+    n_arms = len({line["arm"] for line in grid if not line["figure"].startswith(DELTA)})
+    whole: dict[str, Mapping[str, Any]] = {}
+    for figure in dict.fromkeys(line["figure"] for line in grid if line["figure"].startswith("n/")):
+        first, *others = (line for line in grid if line["figure"] == figure)
+        if 1 < n_arms == 1 + len(others) and all(line["cells"] == first["cells"] for line in others):
+            whole[figure] = {**first, "arm": "every arm"}
+    return [*(line for line in grid if line["figure"] not in whole), *whole.values()]

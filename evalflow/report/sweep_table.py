@@ -13,7 +13,7 @@ from rich.text import Text
 
 from evalflow.report.console import STYLE, number, printable
 from evalflow.report.sweep import severity, word_of
-from evalflow.report.sweep_grid import NO_REPORT, NO_SUCH
+from evalflow.report.sweep_grid import NO_REPORT, NO_SUCH, merged
 
 JOB_LINES, GRID_LINES, NOTE_LINES = 40, 80, 20
 """The most that is printed of each; what is left out is counted."""
@@ -22,7 +22,7 @@ JOB_LINES, GRID_LINES, NOTE_LINES = 40, 80, 20
 def print_sweep(summary: Mapping[str, Any], console: Console) -> None:
     """Jobs a line each, the grid, and notes; of very many jobs the worst, and the rest is counted."""
     summary = printable(summary)
-    jobs, grid = summary["jobs"], _merged(summary["grid"])
+    jobs, grid = summary["jobs"], merged(summary["grid"])
     over = ", ".join(f"{axis} ({len(values)})" for axis, values in summary["axes"].items())
     count = f"{len(jobs)} job{'s' * (len(jobs) != 1)}{f' over {over}' if over else ''}"
     heading = [summary["experiment"], f"sweep {summary['sweep_id']}", count]
@@ -83,17 +83,6 @@ def _job_line(job: Mapping[str, Any], axes: Sequence[str]) -> list[Text]:
 
 def _some(names: Sequence[str], most: int = 3) -> str:
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
-
-
-def _merged(grid: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The grid, where counts of rows (`n/...`) that are the same for every arm take one line, at the end."""
-    n_arms = len({line["arm"] for line in grid if not line["figure"].startswith("delta ")})
-    whole: dict[str, Mapping[str, Any]] = {}
-    for figure in dict.fromkeys(line["figure"] for line in grid if line["figure"].startswith("n/")):
-        first, *others = (line for line in grid if line["figure"] == figure)
-        if 1 < n_arms == 1 + len(others) and all(line["cells"] == first["cells"] for line in others):
-            whole[figure] = {**first, "arm": "every arm"}
-    return [*(line for line in grid if line["figure"] not in whole), *whole.values()]
 
 
 def _print_grid(grid: Sequence[Mapping[str, Any]], console: Console) -> None:

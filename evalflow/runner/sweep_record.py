@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
@@ -201,3 +202,20 @@ def _new(parent: Path, key: str) -> tuple[Path, BaseFileLock]:
     lock = hold(folder)
     (folder / "jobs").mkdir()
     return folder, lock
+
+
+def find_sweep(named: str, outputs: Path) -> Path | None:
+    """The folder of a sweep named by its path, or by its id under `outputs`; None where there is none."""
+    return next((folder for folder in (outputs / SWEEPS / named, Path(named)) if is_sweep(folder)), None)
+
+
+def is_sweep(folder: Path) -> bool:
+    """Whether a folder is a sweep's."""
+    return (folder / "sweep.json").is_file()
+
+
+def axis_labels(keys: Iterable[str]) -> dict[str, str]:
+    """Swept key -> its last part, which a name has room for, or the whole where two would be one."""
+    last = {key: key.rsplit(".", 1)[-1] for key in keys}
+    count = Counter(last.values())
+    return {key: key if count[label] > 1 else label for key, label in last.items()}

@@ -11,7 +11,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
@@ -19,9 +19,10 @@ from typing import Any, Literal
 
 from evalflow.errors import TrackingError
 from evalflow.record import Row
+from evalflow.runner.sweep_record import axis_labels
 from evalflow.tracking.finished_run import FinishedRun
 from evalflow.tracking.items_table import TABLE, TABLE_TAG, TABLE_TAG_VALUE, items_table
-from evalflow.tracking.key import axis_labels, safe_key, safe_text, short_text
+from evalflow.tracking.key import safe_key, safe_text, short_text
 from evalflow.tracking.note import note
 
 # the others hold or may quote answers; these two do not
@@ -43,7 +44,11 @@ Status = Literal["FINISHED", "FAILED", "KILLED"]
 
 @dataclass(frozen=True)
 class Entry:
-    """One flat run of the tracking store. Times are milliseconds since the epoch."""
+    """One flat run of the tracking store. Times are milliseconds since the epoch.
+
+    `metrics` are logged at `step`, the training step of the checkpoint that was measured, where the run says it; a
+    `series` has a value for each of its steps.
+    """
 
     name: str
     tags: Mapping[str, str]
@@ -54,6 +59,8 @@ class Entry:
     start_ms: int
     end_ms: int
     status: Status = "FINISHED"
+    step: int = 0
+    series: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
 
     @property
     def identity(self) -> tuple[str | None, ...]:
@@ -106,6 +113,7 @@ def _arm_entry(
         "seed": str(seed),
         "dataset": run.report["dataset"]["name"],
         "concurrency": str(arm["conditions"]["concurrency"]),
+        **_step(run),
         **varying,
     }
     start = milliseconds(run.report["started"]) + place
@@ -119,6 +127,7 @@ def _arm_entry(
         start_ms=start,
         end_ms=start + round(1000 * seconds_at_work(rows)),
         status=_arm_status(run, arm, len(rows)),
+        step=run.report.get("step") or 0,
     )
 
 
@@ -149,13 +158,14 @@ def _report_entry(run: FinishedRun, shared: Mapping[str, str], place: int) -> En
     return Entry(
         name=short_text(f"report: {verdict}{_sweep_suffix(run)}"),
         tags=as_tags(tags),
-        params=as_params({**_swept(run), "dataset": report["dataset"]["name"]}),
+        params=as_params({**_swept(run), "dataset": report["dataset"]["name"], **_step(run)}),
         metrics={**gates, **deltas, **_counts(run)},
         texts=_private_texts(report, page) if private else {},
         files=tuple(path for path in files if path.name in SAFE_FILES or path.exists()),
         start_ms=start,
         end_ms=max(start, milliseconds(report["finished"] or report["started"])),
         status="KILLED" if run.interrupted else status,
+        step=report.get("step") or 0,
     )
 
 
@@ -199,15 +209,15 @@ def numbers(figures: Mapping[str, Mapping[str, Any]]) -> tuple[dict[str, float],
         if value is None or not math.isfinite(value):
             undefined[f"evalflow.undefined.{name}"] = figure.get("reason") or f"the value is {value}"
         elif sessions > 1:
-            measured = f"{_rounded(value):g} {figure.get('unit', '')}".strip()
+            measured = f"{rounded(value):g} {figure.get('unit', '')}".strip()
             over_sessions[f"evalflow.over_sessions.{name}"] = f"{measured} over {sessions} sessions"
         else:
-            metrics[safe_key(name)] = _rounded(value)
+            metrics[safe_key(name)] = rounded(value)
     metrics["n/undefined"] = float(len(undefined))
     return metrics, undefined | over_sessions
 
 
-def _rounded(value: float) -> float:
+def rounded(value: float) -> float:
     """Six significant digits: MLflow shows every digit that it is given."""
     return float(f"{value:.6g}")
 
@@ -278,6 +288,12 @@ def _flat(conditions: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str
             yield from _flat(value, f"{name}.")
         else:
             yield name, value if isinstance(value, str) else json.dumps(value, default=str)
+
+
+def _step(run: FinishedRun) -> dict[str, str]:
+    """The training step as a param, unless it is one already as what the sweep gave; older reports have none."""
+    step = run.report.get("step")
+    return {} if step is None or "step" in run.swept else {"step": str(step)}
 
 
 def _swept(run: FinishedRun) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,10 +10,14 @@ from typing import Any
 
 @dataclass(frozen=True)
 class FinishedSweep:
-    """A sweep whose jobs have run: the folder of its files, and the content of its summary.json."""
+    """A sweep whose jobs have run: the folder of its files, and the content of its summary.json.
+
+    `page` makes its page, with or (True) without what may quote an answer; None where it cannot be made.
+    """
 
     folder: Path
     summary: Mapping[str, Any]
+    page: Callable[[bool], str | None] = lambda private: None  # noqa: ARG005 - a page's maker has this shape
 
     @property
     def sweep_id(self) -> str:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections import Counter
-from collections.abc import Iterable
 
 from evalflow.record import digest
 
@@ -23,13 +21,6 @@ def safe_key(name: str) -> str:
     if key == name and len(key) <= LONGEST_KEY:
         return key
     return f"{key[:LONGEST_KEY]}.{digest(name)[:6]}"
-
-
-def axis_labels(keys: Iterable[str]) -> dict[str, str]:
-    """Swept key -> its last part, which a name has room for, or the whole where two would be one."""
-    last = {key: key.rsplit(".", 1)[-1] for key in keys}
-    count = Counter(last.values())
-    return {key: key if count[label] > 1 else label for key, label in last.items()}
 
 
 def safe_text(text: str) -> str:

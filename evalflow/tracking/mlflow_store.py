@@ -251,7 +251,7 @@ def _claimed(
 
 def _claim(client: MlflowClient, experiment_id: str, entry: Entry, old: Run | None) -> str:
     begun = {BEGUN_TAG: str(round(time.time())), BY_TAG: _writer()}
-    if old is not None and _continues(old, entry):
+    if old is not None and _continues(client, old, entry):
         run_id = str(old.info.run_id)
         for tag, value in begun.items():
             client.set_tag(run_id, tag, value)
@@ -265,16 +265,24 @@ def _claim(client: MlflowClient, experiment_id: str, entry: Entry, old: Run | No
     return str(created.info.run_id)
 
 
-def _continues(old: Run, entry: Entry) -> bool:
+def _continues(client: MlflowClient, old: Run, entry: Entry) -> bool:
     """Whether a stored run holds nothing that the entry has not and that would stay.
 
-    MLflow can neither drop a metric nor change a param, so a number that is no longer so would stay.
+    MLflow can neither drop a metric nor change a param, so a number that is no longer so would stay; so would one of a
+    series.
     """
     return (
-        set(old.data.metrics) <= set(entry.metrics)
+        set(old.data.metrics) <= {*entry.metrics, *entry.series}
+        and all(points.items() <= entry.series[key].items() for key, points in _points(client, old, entry).items())
         and old.data.params.items() <= entry.params.items()
         and old.data.tags.get(PRIVATE_TAG) == entry.tags.get(PRIVATE_TAG)
     )
+
+
+def _points(client: MlflowClient, run: Run, entry: Entry) -> dict[str, dict[int, float]]:
+    """What a stored run holds of an entry's series: the values by step."""
+    keys = [key for key in entry.series if key in run.data.metrics]
+    return {key: {one.step: one.value for one in client.get_metric_history(run.info.run_id, key)} for key in keys}
 
 
 def _fill(client: MlflowClient, run: Run, entry: Entry, dataset: Mapping[str, Any] | None) -> None:
@@ -282,10 +290,13 @@ def _fill(client: MlflowClient, run: Run, entry: Entry, dataset: Mapping[str, An
     from mlflow.entities import Metric, Param, RunTag
 
     now, has, run_id = round(1000 * time.time()), run.data, run.info.run_id
-    new = {key: value for key, value in entry.metrics.items() if has.metrics.get(key) != value}
+    new = [(key, value, entry.step) for key, value in entry.metrics.items() if has.metrics.get(key) != value]
+    held = _points(client, run, entry)
+    for key, points in entry.series.items():
+        new += [(key, value, step) for step, value in sorted(points.items()) if step not in held.get(key, {})]
     client.log_batch(
         run_id,
-        metrics=[Metric(key, value, now, 0) for key, value in new.items()],
+        metrics=[Metric(key, value, now, step) for key, value, step in new],
         params=[Param(key, value) for key, value in entry.params.items() if key not in has.params],
         # the commit stays that of the first logging: later ones only say it again, from wherever they are
         tags=[RunTag(key, value) for key, value in entry.tags.items() if key != GIT_TAG and has.tags.get(key) != value],

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from evalflow.runner.sweep_record import axis_labels
 from evalflow.tracking.entry import (
     GIT_TAG,
     ORIGIN_TAG,
@@ -20,12 +22,15 @@ from evalflow.tracking.entry import (
     delta_names,
     milliseconds,
     numbers,
+    rounded,
 )
 from evalflow.tracking.finished_sweep import FinishedSweep
-from evalflow.tracking.key import axis_labels, short_text
+from evalflow.tracking.key import safe_key, short_text
 from evalflow.tracking.sweep_note import DELTA, SUMMARY, outcome, own_notes, ranked, sweep_note
 
 FILES = ("sweep.json", SUMMARY, "summary.csv")
+PAGE = "sweep.html"
+STEP = "step"
 
 
 def sweep_entry(sweep: FinishedSweep, private: bool, git: str | None) -> Entry:
@@ -36,6 +41,10 @@ def sweep_entry(sweep: FinishedSweep, private: bool, git: str | None) -> Entry:
     summary = sweep.summary
     counts = Counter(map(outcome, summary["jobs"]))
     metrics, _ = numbers(_means(summary))
+    series = _over_steps(summary)
+    if series:
+        metrics = {"n/undefined": metrics["n/undefined"]}
+    page = sweep.page(private)
     tags = {
         "evalflow.role": "sweep",
         "evalflow.experiment": summary["experiment"],
@@ -62,11 +71,12 @@ def sweep_entry(sweep: FinishedSweep, private: bool, git: str | None) -> Entry:
             "n/jobs_unreadable": float(counts["unreadable"]),
             "n/jobs_incomplete": float(counts["incomplete"]),
         },
-        texts={SUMMARY: _without_words(summary)} if private else {},
+        texts={**({SUMMARY: _without_words(summary)} if private else {}), **({} if page is None else {PAGE: page})},
         files=() if private else tuple(path for name in FILES if (path := sweep.folder / name).is_file()),
         start_ms=start,
         end_ms=start + max(0, start - milliseconds(summary["started"])),
         status="FAILED" if counts["incomplete"] else "FINISHED",
+        series=series,
     )
 
 
@@ -92,6 +102,29 @@ def _means(summary: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
             at = "".join(f" {labels[axis]} {value}" for axis, value in cell["at"].items())
             where = at if len(cells) > 1 else ""
             found[f"{name}{where}"] = {"value": cell["mean"], "reason": cell["reason"]}
+    return found
+
+
+def _over_steps(summary: Mapping[str, Any]) -> dict[str, dict[int, float]]:
+    """Where training steps were swept: each line's means by step, which MLflow draws as a curve; and their intervals.
+
+    The ends of an interval have a group of their own: a chart each beside the mean's would bury it.
+    """
+    if not all(value.isascii() and value.isdecimal() for value in summary["axes"].get(STEP, [""])):
+        return {}
+    found: dict[str, dict[int, float]] = {}
+    for name, cells in _named(summary):
+        for cell in cells:
+            others = {axis: value for axis, value in cell["at"].items() if axis != STEP}
+            labels = axis_labels(others)
+            whole = name + "".join(f" {labels[axis]} {value}" for axis, value in others.items())
+            ends = {
+                whole: cell["mean"],
+                **{f"interval/{whole.replace('/', '.')} {end}": cell[end] for end in ("low", "high")},
+            }
+            for key, value in ends.items():
+                if value is not None and math.isfinite(value):
+                    found.setdefault(safe_key(key), {})[int(cell["at"][STEP])] = rounded(value)
     return found
 
 

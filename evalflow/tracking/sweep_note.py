@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from evalflow.tracking.key import axis_labels
+from evalflow.runner.sweep_record import axis_labels
 from evalflow.tracking.note import LONGEST_NOTE, NAMED, PLAIN_UNITS, escape, fitted, interval, number, section, table
 
 SUMMARY = "summary.json"

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import Cli, Lab
+
+Experiment = Callable[..., list[str]]
 
 GATE = {"floor": {"figure": "quality/exact", "arm": "one", "floor": 0.9}}
 WRONG = {"_target_": "evalflow.model.scripted.Scripted", "otherwise": "wronganswer"}
@@ -67,6 +70,39 @@ def test_words_that_it_does_not_take_are_refused(cli: Cli, words: list[str]) -> 
     ran = cli("report", *words)
     assert (ran.code, ran.out, len(ran.faults)) == (64, "", 1)
     assert (
-        "it takes one run (its folder, or its id under outputs/ or --outputs DIR), --to FILE and --priv"
+        "it takes one run or sweep (its folder, or its id under outputs/ or --outputs DIR), --to FILE and"
         in ran.faults[0]
     )
+
+
+def test_the_page_of_a_sweep_is_written_anew(cli: Cli, home: Path, experiment: Experiment) -> None:
+    """By its id or its folder, from where the jobs lie now; private, without what a job said."""
+    items = [{"id": "a", "input": "?", "target": "right"}]
+    grid = ["seed=0,1", "gates.floor.floor=0.5,2"]
+    assert cli("-m", *experiment(items, gates=GATE, tracking=None), *grid).code == 64
+    (path,) = home.glob("outputs/.sweeps/*/sweep.html")
+    first = path.read_bytes()
+    assert b"can never be" in first
+    path.unlink()
+    again = cli("report", path.parent.name)
+    assert (again.code, again.out, again.err) == (0, f"{path.relative_to(home)}\n", "")
+    assert path.read_bytes() == first
+    (home / "outputs").rename(home / "results")
+    moved = home / "results" / ".sweeps" / path.parent.name
+    assert cli("report", str(moved)).out == f"{moved / 'sweep.html'}\n"
+    assert (moved / "sweep.html").read_bytes() == first
+    assert (
+        cli("report", path.parent.name, "--outputs", "results", "--private", "--to", "sent.html").out == "sent.html\n"
+    )
+    sent = (home / "sent.html").read_text(encoding="utf-8")
+    assert "can never be" not in sent and 'href="results/case/' in sent
+
+
+def test_a_sweep_without_a_summary_is_refused(cli: Cli, home: Path) -> None:
+    """It was killed before its end; one line, exit code 64."""
+    folder = home / "outputs" / ".sweeps" / "20261130-000000-abcdef"
+    folder.mkdir(parents=True)
+    (folder / "sweep.json").write_text("{}", encoding="utf-8")
+    refused = cli("report", folder.name)
+    assert (refused.code, refused.out, len(refused.faults)) == (64, "", 1)
+    assert "run the sweep again" in refused.faults[0]

@@ -46,6 +46,18 @@ def test_a_sweep_shows_in_name_params_and_tag(make_run: MakeRun) -> None:
     assert of(make_run("r"))["greedy s0"].tags["evalflow.sweep_id"] == "r"
 
 
+def test_a_training_step_is_that_of_every_metric_and_a_param(make_run: MakeRun) -> None:
+    """Said once where the sweep gave it; a run without one, or reported before there were any, is at step 0."""
+    run = make_run("r")
+    at = replace(run, report={**run.report, "step": 150})
+    assert {(entry.step, entry.params["step"]) for entry in of(at).values()} == {(150, "150")}
+    swept = of(replace(at, swept={"step": "150"}))["greedy s0 step=150"]
+    assert (swept.step, swept.params["sweep.step"], "step" in swept.params) == (150, "150", False)
+    for told in (run.report, {**run.report, "step": None}):
+        entries_without = of(replace(run, report=told)).values()
+        assert {(entry.step, "step" in entry.params) for entry in entries_without} == {(0, False)}
+
+
 def test_metrics_are_of_the_seed_where_the_seed_has_them_and_else_of_the_arm(make_run: MakeRun) -> None:
     """A seed's own figure is logged to six significant digits, and one that only the arm has is taken from there."""
     metrics = of(make_run("r"))["long_sampled s2"].metrics

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from evalflow.tracking.key import axis_labels, safe_key, safe_text, short_text
+from evalflow.runner.sweep_record import axis_labels
+from evalflow.tracking.key import safe_key, safe_text, short_text
 
 
 @pytest.mark.parametrize("name", ["quality/exact", "lat/ttft_s/p95", "a b-c.d:e", "n/größe"])

@@ -21,7 +21,7 @@ from evalflow.tracking.store import store_at
 from evalflow.tracking.view import VIEW_TAG
 from tests.tracking.conftest import client_of
 from tests.tracking.written_run import ITEMS, MakeRun, figure, gate, report, session
-from tests.tracking.written_sweep import SWEEP_ID, job, swept_in
+from tests.tracking.written_sweep import SWEEP_ID, cell, job, line, swept_in
 
 Log = Callable[..., Logged]
 HERE = Path(__file__).parent
@@ -335,6 +335,35 @@ def test_a_sweep_logged_again_is_the_same_run(log: Log, client: Any, outputs: Pa
     experiment = client.get_experiment_by_name("swept again").experiment_id
     [only] = client.search_runs([experiment])
     assert (only.info.run_name, only.info.status) == ("sweep: pass", "FINISHED")
+
+
+def test_a_sweep_over_training_steps_is_a_curve(client: Any, outputs: Path, tmp_path: Path) -> None:
+    """One value per step; logged again only what is new is sent, and a step that changed makes another run of it."""
+
+    def logged(*means: float | None) -> str:
+        cells = [cell(mean, at={"step": str(100 * (n + 1))}) for n, mean in enumerate(means)]
+        axes = {"step": [str(100 * (n + 1)) for n in range(len(means))]}
+        sweep = swept_in(tmp_path, axes=axes, grid=[line("long", "quality/exact", *cells)])
+        return MLflow(experiment="curve").log_sweep(sweep, outputs).run_ids[0]
+
+    def curve(run_id: str) -> list[tuple[int, float]]:
+        return [(point.step, point.value) for point in client.get_metric_history(run_id, "quality/exact long")]
+
+    first = logged(0.5, 0.75, None)
+    assert curve(first) == [(100, 0.5), (200, 0.75)]
+    assert logged(0.5, 0.75, 0.25) == first
+    assert curve(first) == [(100, 0.5), (200, 0.75), (300, 0.25)]
+    second = logged(0.5, 0.8, 0.25)
+    assert second != first
+    assert curve(second) == [(100, 0.5), (200, 0.8), (300, 0.25)]
+
+
+def test_a_runs_metrics_are_at_its_training_step(make_run: MakeRun, log: Log, client: Any) -> None:
+    """So that runs of several checkpoints can be drawn over it."""
+    run = make_run("stepped")
+    logged = log(replace(run, report={**run.report, "step": 1500}))
+    (point,) = client.get_metric_history(logged.run_ids[0], "quality/exact")
+    assert point.step == 1500
 
 
 def test_a_private_sweep_keeps_what_a_job_said_out_of_the_store(tmp_path: Path) -> None:

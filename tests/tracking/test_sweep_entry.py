@@ -126,3 +126,44 @@ def test_private_leaves_out_what_a_job_said(tmp_path: Path) -> None:
     assert written == summary(jobs=jobs, notes=["jobs took a part of their dataset"])
     assert "zebra" not in json.dumps([dict(entry.tags), dict(entry.texts), dict(entry.params)])
     assert "zebra" in of(tmp_path).tags["mlflow.note.content"]
+
+
+def over_steps(folder: Path, *steps: str, **changes: object) -> Entry:
+    """The entry of a sweep over training steps, whose mean rises by 0.1 with each."""
+    cells = [cell((n + 1) / 10, low=n / 10, at={"step": step}) for n, step in enumerate(steps)]
+    rows = [line("long", "quality/exact", *cells)]
+    return of(folder, **{"axes": {"step": list(steps)}, "grid": rows, **changes})
+
+
+def test_over_training_steps_each_line_is_a_series(tmp_path: Path) -> None:
+    """A value per step in place of a metric per cell; the ends of the intervals have a group of their own."""
+    entry = over_steps(tmp_path, "150", "1500")
+    assert entry.series == {
+        "quality/exact long": {150: 0.1, 1500: 0.2},
+        "interval/quality.exact long low": {150: 0.0, 1500: 0.1},
+    }
+    assert {key for key in entry.metrics if not key.startswith("n/")} == set()
+
+
+def test_a_step_without_a_number_is_a_gap_and_other_axes_are_series_of_their_own(tmp_path: Path) -> None:
+    """Undefined is no 0; a mean at another concurrency is another curve."""
+    places = [{"step": "1", "concurrency": "6"}, {"step": "2", "concurrency": "6"}, {"step": "2", "concurrency": "1"}]
+    cells = [cell(value, at=at) for value, at in zip((0.5, None, 0.25), places, strict=True)]
+    entry = over_steps(tmp_path, "1", "2", grid=[line("long", "quality/exact", *cells)])
+    assert entry.series == {"quality/exact long concurrency 6": {1: 0.5}, "quality/exact long concurrency 1": {2: 0.25}}
+    assert entry.metrics["n/undefined"] == 1
+
+
+def test_steps_that_are_no_whole_numbers_are_metrics_as_of_any_axis(tmp_path: Path) -> None:
+    """MLflow's steps are whole."""
+    entry = over_steps(tmp_path, "1.5", "2")
+    assert entry.series == {}
+    assert entry.metrics["quality/exact long step 1.5"] == 0.1
+
+
+def test_the_page_is_logged_and_privately_without_what_may_quote(tmp_path: Path) -> None:
+    """A page that cannot be made is left out."""
+    sweep = replace(swept_in(tmp_path), page=lambda private: f"page {private}")
+    assert sweep_entry(sweep, False, git=None).texts == {"sweep.html": "page False"}
+    assert sweep_entry(sweep, True, git=None).texts["sweep.html"] == "page True"
+    assert "sweep.html" not in of(tmp_path).texts

@@ -85,24 +85,29 @@ def _facts(report: Mapping[str, Any]) -> list[tuple[str, str]]:
     rows = f"{coverage['n_rows']:,} of {coverage['n_planned']:,} planned"
     told = [
         ("run", report["run_id"]),
-        ("started", _moment(report["started"])),
+        ("started", moment(report["started"])),
         ("dataset", f"{short(dataset['name'], 60)}, {dataset['n']:,} items"),
         ("rows", rows + (f", {coverage['n_error']:,} in error" if coverage["n_error"] else "")),
         ("instrument", report["instrument"]["hash"][:12]),
     ]
     if report["finished"]:
-        taken = datetime.fromisoformat(report["finished"]) - datetime.fromisoformat(report["started"])
-        told.insert(2, ("took", _duration(taken.total_seconds())))
+        told.insert(2, ("took", duration(seconds_between(report["started"], report["finished"]))))
     return told
 
 
-def _moment(told: str) -> str:
+def moment(told: str) -> str:
     """An ISO moment to the second, as the run wrote it."""
-    moment = datetime.fromisoformat(told)
-    return f"{moment:%Y-%m-%d %H:%M:%S} {moment.tzname() or ''}".strip()
+    at = datetime.fromisoformat(told)
+    return f"{at:%Y-%m-%d %H:%M:%S} {at.tzname() or ''}".strip()
 
 
-def _duration(seconds: float) -> str:
+def seconds_between(began: str, ended: str) -> float:
+    """How long it is from one ISO moment to another (s)."""
+    return (datetime.fromisoformat(ended) - datetime.fromisoformat(began)).total_seconds()
+
+
+def duration(seconds: float) -> str:
+    """A time in words that suit its size."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     if hours:

@@ -22,7 +22,7 @@ def write_page(folder: Path, report: Mapping[str, Any], rows: Sequence[Row], ite
 
         replace_text(path, page(report, rows, items))
     except Exception as fault:  # noqa: BLE001 - whatever it is, the verdict stands
-        return f"no page: {_said(fault)}; evalflow report {folder} tries again"
+        return f"no page: {in_words(fault)}; evalflow report {folder} tries again"
     return None
 
 
@@ -42,7 +42,8 @@ def drop_page(folder: Path) -> None:
         (folder / PAGE).unlink(missing_ok=True)
 
 
-def _said(fault: Exception) -> str:
+def in_words(fault: Exception) -> str:
+    """Why a page is not there."""
     if isinstance(fault, OSError) and fault.strerror:
         return f"it cannot be written ({fault.strerror})"
     return f"{type(fault).__name__}: {' '.join(str(fault).split())[:200]}"

@@ -34,6 +34,7 @@ evalflow: declarative experiments for language models
   evalflow report RUN [--to FILE]        write the run's HTML page anew; with --private without prompts and answers
   evalflow export RUN [--to DIR]         rows, figures, comparisons and gates as CSV
   evalflow adjudicate RUN [--out FILE]   where annotators part, in context, as CSV; or --confusions
+  evalflow review RUN --to DIR           blind sheets of answers for people to judge; --import FILE reads them filled
   evalflow clean [--keep N]              say which old runs would be removed; --yes removes them
   evalflow calibrate                     measure the driver itself on a built-in seat; kept, and shown beside latencies
   evalflow ui [--port N]                 open the MLflow UI on the store under outputs/ (or --uri URI)
@@ -67,7 +68,20 @@ HYDRA_FLAGS = (
 )
 SWEEP_FLAGS = ("-m", "--multirun")
 THREADS_END_WITHIN_S = 5.0
-COMMANDS = ("list", "score", "compare", "merge", "track", "report", "export", "adjudicate", "clean", "calibrate", "ui")
+COMMANDS = (
+    "list",
+    "score",
+    "compare",
+    "merge",
+    "track",
+    "report",
+    "export",
+    "adjudicate",
+    "review",
+    "clean",
+    "calibrate",
+    "ui",
+)
 
 
 Command = Callable[[Sequence[str], Options], int]

@@ -47,11 +47,12 @@ def report(words: Sequence[str], options: Options) -> int:
 
 def _of_a_run(folder: Path, private: bool) -> str:
     from evalflow.report.html.page import page
+    from evalflow.report.review import load_review
     from evalflow.report.stored_report import load_report, scored_rows
     from evalflow.runner.stored_run import load_run
 
     run = load_run(folder)
-    return page(load_report(folder), scored_rows(run), run.items, private)
+    return page(load_report(folder), scored_rows(run), run.items, private, load_review(folder, run.run_id))
 
 
 def _of_a_sweep(folder: Path, to: Path, private: bool) -> str:

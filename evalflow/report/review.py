@@ -154,10 +154,10 @@ def _notes(result: ReviewResult) -> list[str]:
         if n == 1
         else f"intervals and tests are over items: of other raters than these {n} they say nothing"
     ]
-    unfinished = [one for one in result.raters if one.n_shown is not None and one.n_rated < one.n_shown]
-    if unfinished:
-        told = ", ".join(f"{one.rater} {one.n_rated} of {one.n_shown}" for one in unfinished)
-        notes.append(f"not all was rated: {told}")
+    shown = [one for one in result.raters if one.n_shown is not None]
+    n_blank = sum((one.n_shown or 0) - one.n_rated for one in shown)
+    if n_blank:
+        notes.append(f"not all was rated: {n_blank} of {sum(one.n_shown or 0 for one in shown)} are missing")
     whys: dict[tuple[str, str], list[str]] = {}
     for one in result.left_out:
         whys.setdefault((one.arm, one.why), []).append(one.item_id)

@@ -68,7 +68,7 @@ def test_pairs_and_ratings_stand_in_one_document() -> None:
     assert {one["kind"]: one["n_tickets"] for one in told["sheets"]} == {"pairs": 10, "single": 22}
     assert told["notes"] == [
         "intervals and tests are over items: of other raters than these 2 they say nothing",
-        "not all was rated: bob 29 of 32",
+        "not all was rated: 3 of 64 are missing",
         "1 answer of new not shown (empty): q01",
     ]
 

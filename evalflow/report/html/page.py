@@ -15,6 +15,7 @@ from evalflow.report.html.gates import MARKS, gate_lines
 from evalflow.report.html.instrument import instrument_of
 from evalflow.report.html.latencies import latencies
 from evalflow.report.html.position_spread import spreads
+from evalflow.report.html.review import review_of
 from evalflow.report.html.seeds import seed_spreads
 from evalflow.report.html.shown_text import short
 from evalflow.report.html.template import rendered
@@ -24,6 +25,7 @@ TITLES = {
     "gates": "Gates",
     "arms": "Arms side by side",
     "deltas": "Paired differences",
+    "review": "What people said",
     "latency": "Latency",
     "positions": "Distance from the reference",
     "kinds": "By kind",
@@ -37,13 +39,20 @@ TITLES = {
 """Section -> its title, in their order; one that has nothing to show is not there."""
 
 
-def page(report: Mapping[str, Any], rows: Sequence[Row], items: Iterable[Item], private: bool = False) -> str:
+def page(
+    report: Mapping[str, Any],
+    rows: Sequence[Row],
+    items: Iterable[Item],
+    private: bool = False,
+    review: Mapping[str, Any] | None = None,
+) -> str:
     """The HTML page of a report and the scored rows that it was made from; the same input gives the same text.
 
-    Private, it holds no prompt, target or answer, nor a message that could quote one, and says so.
+    `review` is what people said of the answers, where somebody did. Private, it holds no prompt, target or answer, nor
+    a message that could quote one, names no rater, and says so.
     """
     known = {item.id: item for item in items}
-    sections = _sections(report, rows, known, private)
+    sections = {**_sections(report, rows, known, private), "review": review_of(review, private)}
     missed = [gate for gate in sections["gates"] if gate.missed]
     return rendered(
         {

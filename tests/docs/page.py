@@ -29,6 +29,8 @@ class Block:
     skipped: str | None = None
     printed: bool = False
     file: str | None = None
+    named_by_itself: bool = False
+    """Whether its first line says where it is written, and is left out there."""
 
     @property
     def where(self) -> str:
@@ -87,7 +89,9 @@ def blocks(page: str, text: str) -> list[Block]:
 def _block(page: str, fence: _Open) -> Block:
     text = "\n".join([*fence.text, ""])
     first = PATH.match(fence.text[0]) if fence.text else None
-    block = Block(page, fence.line, fence.info, text, file=first["path"] if first else None)
+    block = Block(
+        page, fence.line, fence.info, text, file=first["path"] if first else None, named_by_itself=bool(first)
+    )
     said = fence.said
     if said is not None:
         given = _said(said)
@@ -104,7 +108,7 @@ def _said(said: str) -> dict[str, object] | None:
     if match := re.fullmatch(r"skip, (\S.{7,})", said):
         return {"skipped": match[1]}
     if match := re.fullmatch(r"file (\S+)", said):
-        return {"file": match[1]}
+        return {"file": match[1], "named_by_itself": False}
     if said == "printed":
         return {"printed": True}
     if match := re.fullmatch(r"(run)?(?:, )?(?:exit (\d+))?", said):

@@ -25,8 +25,8 @@ def two_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("runs")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        for seed in (0, 1):
-            assert main([f"seed={seed}", "arms.long_sampled.seeds=[0,1]", "tracking=none", "--quiet"]) == 0
+        for words in (["seed=1"], []):
+            assert main([*words, "tracking=none", "--quiet"]) == 0
     return folder / "outputs"
 
 

@@ -58,15 +58,17 @@ class Workshop:
 
     def compose_what_was_written(self) -> None:
         """Each experiment that a page wrote into a folder of configs makes a plan."""
+        packages = {str(block.file).partition("/")[0] for block in self.written if block.language == "python"}
+        allowed = [word for package in sorted(packages) for word in ("--allow", package)]
         for block in self.written:
             folder, _, name = str(block.file).rpartition("/experiment/")
             if folder and name.endswith(".yaml"):
-                self._evalflow(block, ["--config-dir", folder, f"experiment={name[:-5]}", "dry_run=true"], 0)
+                self._evalflow(block, ["--config-dir", folder, *allowed, f"experiment={name[:-5]}", "dry_run=true"], 0)
 
     def _write(self, block: Block) -> None:
         path = self.folder / str(block.file)
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(block.text, encoding="utf-8")
+        path.write_text(block.text.partition("\n")[2] if block.named_by_itself else block.text, encoding="utf-8")
         self.written.append(block)
 
     def _parse(self, block: Block) -> None:

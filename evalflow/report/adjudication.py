@@ -20,12 +20,11 @@ from evalflow.numeric.text_profile import TextProfile
 from evalflow.numeric.units import joined
 from evalflow.record import Item
 from evalflow.report.tables import Columns, Record, csv_text
+from evalflow.spreadsheet import neutral
 from evalflow.whole_file import replace_text
 
 NOT_READ = "(not read)"
 NO_ANSWER = "(no answer)"
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "'")
-"""What a spreadsheet takes a formula by, and the quote that is put before them, which it hides."""
 _SEEN = str.maketrans({"\n": "⏎", "\r": "␍", "\t": "⇥"})
 
 Answers = Mapping[str, Mapping[str, Answer]]
@@ -65,13 +64,7 @@ def adjudication(items: Sequence[Item], answers: Answers, side: Side) -> tuple[l
 
 def adjudication_csv(records: Sequence[Record], heads: Columns) -> str:
     """The list as CSV. A text that a spreadsheet would take for a formula begins with a quote, `'`, that it hides."""
-    safe = [
-        {
-            head: f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
-            for head, cell in one.items()
-        }
-        for one in records
-    ]
+    safe = [{head: neutral(cell) if isinstance(cell, str) else cell for head, cell in one.items()} for one in records]
     return csv_text(safe, heads)
 
 

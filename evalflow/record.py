@@ -77,7 +77,8 @@ class Request:
     """What a model is asked: one prompt, drawn one way, with one sampling seed (31 bits).
 
     Requests of different `cache_salt` must not share cached prefixes. No part of it may reach the answer. `cache` is
-    the arm's regime: a model that can only switch its cache on and off switches it by that.
+    the arm's regime: a model that can only switch its cache on and off switches it by that. `repeat` is the arm's own
+    seed, of which pass it is.
     """
 
     item_id: str
@@ -87,6 +88,7 @@ class Request:
     cache_salt: str = ""
     cache: Cache = "cold"
 
+    repeat: int = 0
 
 @dataclass(frozen=True)
 class Token:

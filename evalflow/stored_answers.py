@@ -8,6 +8,8 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from evalflow.errors import StoredRunError
 from evalflow.record import Item, Status, digest, fingerprints
 from evalflow.run_folder import find_run
@@ -21,7 +23,7 @@ STATE: Mapping[str, Any] = {
     "fingerprints": Mapping[str, str],
 }
 """What is read of run.json beside its schema version."""
-FILES = ("run.json", "items.jsonl", "rows.jsonl")
+FILES = ("run.json", "config.yaml", "items.jsonl", "rows.jsonl")
 Key = tuple[int, str]
 """(seed, item id)."""
 
@@ -39,13 +41,15 @@ class StoredAnswer:
 class StoredAnswers:
     """A finished run: its items in their order, and its arms' answers by (seed, item id).
 
-    `part` is why it is of a part of its dataset, None where it is of all.
+    `part` is why it is of a part of its dataset, None where it is of all; `serves` says whether its readers get
+    something else than what its models wrote.
     """
 
     run_id: str
     part: str | None
     items: tuple[Item, ...]
     arms: Mapping[str, Mapping[Key, StoredAnswer]]
+    serves: bool = False
 
     @cached_property
     def by_id(self) -> Mapping[str, Item]:
@@ -93,7 +97,15 @@ def _answers(folder: Path, stamps: tuple[tuple[int, int], ...]) -> StoredAnswers
         if arms.setdefault(row.arm, {}).setdefault((row.seed, row.item_id), answer) != answer:
             said = f"another row than the first of arm {row.arm}, seed {row.seed}, item {row.item_id!r:.60}"
             raise unusable(where, said, "restore the file")
-    return StoredAnswers(state["run_id"], state["part"], items, arms)
+    return StoredAnswers(state["run_id"], state["part"], items, arms, _serves(folder / "config.yaml"))
+
+
+def _serves(path: Path) -> bool:
+    try:
+        config = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, yaml.YAMLError) as fault:
+        raise unusable(path, f"cannot be read ({' '.join(str(fault).split())})") from None
+    return isinstance(config, Mapping) and config.get("serving") is not None
 
 
 def _stamp(path: Path) -> tuple[int, int]:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from evalflow.metric.protocol import Answer, Grain, Metric, Stack
+from evalflow.record import Item, Row
 
 
 class Corpus(Metric):
@@ -21,6 +22,10 @@ class Corpus(Metric):
     @abstractmethod
     def stack(self, units: Sequence[Answer]) -> Stack:
         """The statistics (N, K) of the answers (N,), in their order; a row with NaN excludes its answer."""
+
+    def concerns(self, item: Item, row: Row | None) -> bool:
+        """Whether a planned row (None: it is not there) is one that the figure is of; the others are in no count."""
+        return True
 
     def stats(self, unit: Answer) -> tuple[float, ...] | None:
         """None is kept of a single answer."""

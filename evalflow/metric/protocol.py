@@ -101,8 +101,17 @@ class Metric(ABC):
     """A figure per token, which arms of different tokenisers cannot be compared by."""
     empty: ClassVar[str] = "nothing scored"
     """Why it has no value where no unit counts."""
+    needs_proof: ClassVar[bool] = False
+    """Whether it is a model's opinion, which no gate reads before its judge's agreement with people passed a gate."""
+    proof: ClassVar[tuple[str, ...]] = ()
+    """The suffixes of those of its figures that show this agreement, of the judge whose opinion metric `of` is."""
     probe: ClassVar[str] = ""
     """For grain `probe`: the measurement that it reads."""
+
+    @property
+    def ends(self) -> tuple[float, float] | None:
+        """What it can be, from the least to the greatest, where its unit does not say; None where that is anything."""
+        return None
 
     @abstractmethod
     def stats(self, unit: Any) -> tuple[float, ...] | None:

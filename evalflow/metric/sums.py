@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from evalflow.metric.protocol import Clusters, Stack
 from evalflow.numeric.bootstrap import bootstrap_statistic
 from evalflow.numeric.cluster import cluster_codes
 from evalflow.numeric.interval import Interval
+from evalflow.numeric.rank import places, spearman_of_places
 from evalflow.numeric.ratio import ratio, ratio_interval, share_interval
 from evalflow.numeric.undefined import Undefined
 
@@ -43,6 +45,34 @@ class SumShare(SumRatio):
     def interval(self, stack: Stack, clusters: Clusters, level: float) -> Interval | None:
         """Wilson's, clustered; it keeps its width at 0 and 1."""
         return share_interval(stack[:, self.above], stack[:, self.below], clusters, level)
+
+
+def bootstrap_of_rows(
+    stack: NDArray[Any], clusters: Clusters, figure: Callable[[NDArray[Any]], float], level: float
+) -> Interval | None:
+    """The percentile interval of a `figure` of a stack (N, K) that no sums tell, whole clusters of its rows drawn.
+
+    Raises as `bootstrap_of_sums`, and is None as it is.
+    """
+    names, codes = cluster_codes(clusters, len(stack))
+    if len(names) < 2:
+        raise Undefined("fewer than 2 clusters")
+    order = np.argsort(codes, kind="stable")
+    rows_g = np.split(stack[order], np.flatnonzero(np.diff(codes[order])) + 1)
+
+    def drawn(indices: NDArray[np.int64]) -> float:
+        return figure(np.concatenate([rows_g[index] for index in indices.tolist()]))
+
+    found = bootstrap_statistic(len(names), drawn, _SEED, _RESAMPLES, level)
+    return None if found.degenerate else replace(found, method="document bootstrap")
+
+
+def bootstrap_of_ranks(
+    one: NDArray[np.float64], other: NDArray[np.float64], clusters: Clusters, level: float
+) -> Interval | None:
+    """`bootstrap_of_rows` of the rank correlation of two columns (N,)."""
+    placed = np.column_stack([places(one), places(other)])
+    return bootstrap_of_rows(placed, clusters, lambda drawn: spearman_of_places(drawn[:, 0], drawn[:, 1]), level)
 
 
 def bootstrap_of_sums(

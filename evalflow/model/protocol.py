@@ -76,6 +76,14 @@ class Model(Protocol):
         """Measure the arm itself (`fixed_length`, `memory`); None where this model has no such measurement."""
         return None
 
+    def about(self, request: Request) -> Mapping[str, Any]:
+        """What a row of this request holds beside its answer or error, as plain values: what a judge graded, say."""
+        return {}
+
+    def graded_by(self) -> Mapping[str, Any] | None:
+        """Who grades, where its answers are grades: all that makes two judges differ; None where it answers itself."""
+        return None
+
     async def settle(self) -> None:
         """Look once more, after the last answer and before `facts`: is the model still the one that it was?"""
         return

@@ -17,7 +17,9 @@ from evalflow.record import Completion, Request, Times, digest
 
 @dataclass(frozen=True)
 class Scripted(Model):
-    """Answers `answers[item id]`, else `otherwise`; an item with neither is an error row.
+    """Answers `answers[item id]`, else that of the first text of `by_text` that stands in the prompt, else `otherwise`.
+
+    A request with none of them is an error row.
 
     `{seed}` in an answer becomes the request's sampling seed, so that a sampled arm can be told from a greedy one.
     A greedy request sees 0 there. `delay_s` is how long each answer takes, `delays` overrules it by item id.
@@ -28,13 +30,15 @@ class Scripted(Model):
 
     answers: Mapping[str, str] = field(default_factory=dict)
     otherwise: str | None = None
+    by_text: Mapping[str, str] = field(default_factory=dict)
     delay_s: float = 0.0
     delays: Mapping[str, float] = field(default_factory=dict)
     calls: str | None = None
 
     def identity(self) -> Mapping[str, Any]:
         """The table's digest."""
-        return {"model": "scripted", "table": digest([dict(self.answers), self.otherwise])}
+        table = [dict(self.answers), self.otherwise, *([list(self.by_text.items())] if self.by_text else [])]
+        return {"model": "scripted", "table": digest(table)}
 
     async def complete(self, request: Request) -> Completion:
         """The scripted answer.
@@ -47,7 +51,8 @@ class Scripted(Model):
             with Path(self.calls).open("a", encoding="utf-8") as calls:
                 calls.write(f"{json.dumps([request.item_id, request.seed])}\n")
         await asyncio.sleep(self.delays.get(request.item_id, self.delay_s))
-        text = self.answers.get(request.item_id, self.otherwise)
+        told = next((said for text, said in self.by_text.items() if text in request.prompt), self.otherwise)
+        text = self.answers.get(request.item_id, told)
         if text is None:
             raise ModelError(f"scripted: no answer for item {request.item_id!r}; add one or give otherwise")
         said = text.replace("{seed}", "0" if request.decoding.greedy else str(request.seed))

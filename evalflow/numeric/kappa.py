@@ -133,6 +133,37 @@ def kappa_of_counts(
     return _ratio(observed, expected, constant_is_one)
 
 
+def kappa_of_tables(tables: ArrayLike, weights: Weights = "none") -> float:
+    """Kappa of several pairs of raters together, from the confusion matrix of each: (P, V, V), labels in their order.
+
+    Observed disagreement over expected, both added up over the pairs, each as often as the two rated something. Of one
+    pair it is Cohen's; two who only ever said one label, alone without a kappa, add nothing to either.
+
+    Source: 1 - sum_p n_p D_o / sum_p n_p D_e (Conger 1980, whose raters all rate the same n).
+
+    Raises:
+        Undefined: "no pairs", or "chance agreement is 1" of all of them.
+        ValueError: not one square of counts per pair, or no such weights.
+    """
+    if weights not in get_args(Weights):
+        raise ValueError(f"weights is {weights!r}; choose {', '.join(get_args(Weights))}")
+    counts_pvv = np.asarray(tables, dtype=np.float64)
+    if not ((counts_pvv >= 0) & (counts_pvv % 1 == 0)).all():
+        raise ValueError("a count is below 0 or not whole; give counts of pairs")
+    if counts_pvv.ndim != 3 or counts_pvv.shape[1] != counts_pvv.shape[2]:
+        raise ValueError(f"tables have shape {counts_pvv.shape}; give a square per pair, a row and column per label")
+    counts_pvv = counts_pvv[counts_pvv.sum(axis=(1, 2)) > 0]
+    if not len(counts_pvv):
+        raise Undefined("no pairs")
+    weight_vv = _disagreement(counts_pvv.shape[1], weights).astype(np.float64)
+    observed = float((weight_vv * counts_pvv).sum())
+    by_chance_p = ((counts_pvv.sum(axis=2) @ weight_vv) * counts_pvv.sum(axis=1)).sum(axis=1)
+    expected = float((by_chance_p / counts_pvv.sum(axis=(1, 2))).sum())
+    if not expected:
+        raise Undefined("chance agreement is 1")
+    return 1 - observed / expected
+
+
 def _disagreement(n_labels: int, weights: Weights) -> NDArray[np.object_]:
     """The weights (V, V) as Python integers: n^2 is beyond 64 bits from 3e9 pairs on."""
     places = np.arange(n_labels)

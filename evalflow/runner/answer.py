@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -52,9 +53,10 @@ async def ask(step: Step, model: Any, asked: Asked, due: float | None = None) ->
             raise
         error = _error(fault)
     else:
-        return _answered(step, asked, completion, spell, getattr(model, "paced", False)), completion
+        return _answered(step, asked, completion, spell, model), completion
     times = Times(scheduled=due, sent=spell.began, end=time.monotonic())
-    return _row(step, asked, "error", error=error, times=times, attempts=error.attempts), None
+    known = {"error": error, "times": times, "attempts": error.attempts, "detail": _about(model, step)}
+    return _row(step, asked, "error", None, **known), None
 
 
 def _error(fault: BaseException) -> RowError:
@@ -63,6 +65,21 @@ def _error(fault: BaseException) -> RowError:
     kind, attempts = getattr(fault, "kind", None), getattr(fault, "attempts", 1)  # a subclass may set neither
     named = kind if isinstance(kind, str) and kind else type(fault).__name__
     return RowError(named, words(fault), attempts if type(attempts) is int and attempts > 0 else 1)
+
+
+def _about(model: Any, step: Step) -> dict[str, Any]:
+    """What the model tells of a request beside its answer; that it could not is told too, and costs no answer."""
+    if not hasattr(model, "about"):
+        return {}
+    try:
+        told = model.about(step.request)
+        if told:
+            told = json.loads(json.dumps(dict(told), allow_nan=False))
+    except BaseException as fault:
+        if not foreign(fault):
+            raise
+        told = {"failed": said(fault)}
+    return {"about": told} if told else {}
 
 
 def _checked(completion: object) -> Completion:
@@ -95,18 +112,20 @@ def _row(step: Step, asked: Asked, status: Status, draft: str | None = None, **k
     )
 
 
-def _answered(step: Step, asked: Asked, completion: Completion, spell: _Spell, paced: bool) -> Row:
+def _answered(step: Step, asked: Asked, completion: Completion, spell: _Spell, model: Any) -> Row:
     status: Status = "ok"
     if completion.finish_reason == "length":
         status = "truncated"
     elif not completion.text.strip() and completion.columns is None:
         status = "empty"
-    times, gaps, chunk_tokens, detail = completion.times, completion.gaps, completion.chunk_tokens, {}
+    times, gaps, chunk_tokens = completion.times, completion.gaps, completion.chunk_tokens
+    detail = _about(model, step)
     assert spell.ended is not None, "it has answered"
     if any(stamp is not None and not spell.began <= stamp <= spell.ended for stamp in vars(times).values()):
         times, gaps, chunk_tokens = Times(), None, None
-        detail = {"times": {"dropped": "the model's stamps are of another clock"}}
+        detail["times"] = {"dropped": "the model's stamps are of another clock"}
     # a model that waits before it sends (for a rate limit) says when it did; the rest is ours to say
+    paced = getattr(model, "paced", False)
     sent = times.sent if paced and times.sent is not None else spell.began
     return _row(
         step,

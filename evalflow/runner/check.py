@@ -14,6 +14,7 @@ from evalflow.metric.protocol import Metric, figure_names
 from evalflow.runner.build import Faults, nearest
 from evalflow.runner.parts import Parts
 from evalflow.runner.units import PER_ROW
+from evalflow.runner.proof import Proofs, check_proofs
 
 ROW_KEYS = (*ITEM_KEYS, "status", "finish_reason")
 """What a gate's `where` may name."""
@@ -39,8 +40,10 @@ def check(parts: Parts, selection: Selection | None, faults: Faults) -> None:
     for name, gate in parts.gates.items():
         _check_gate(name, gate, parts, metrics, figures, faults)
     for key, metric in parts.metrics.items():
+    if all(parts.named[kind] == set(getattr(parts, kind)) for kind in parts.named):
+        check_proofs(Proofs(parts.arms, metrics, figures, parts.comparisons, parts.gates), faults)
         of = getattr(metric, "of", None)
-        if metric.grain == "item" and of is not None and of not in parts.named["metrics"]:
+        if metric.grain in ("item", "corpus") and of is not None and of not in parts.named["metrics"]:
             faults.add(f"metrics.{key}.of", f"there is no metric {of}", nearest(str(of), parts.named["metrics"]))
         if metric.grain == "pair" and metric.reference not in parts.named["arms"]:
             said = f"there is no arm {metric.reference}"
@@ -163,3 +166,5 @@ def _unproduced(where: str, figure: str, parts: Parts, figures: Mapping[str, Any
     group, _, key = figure.partition("/")
     if not unbuilt or (group == "quality" and key.split("/")[0] not in unbuilt):
         faults.add(where, f"no metric produces {figure}", nearest(figure, figures))
+    if metric.ends is not None and gate.comparison is None:
+        return metric.ends

@@ -19,7 +19,7 @@ from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException
 from omegaconf import DictConfig, ListConfig, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
+from omegaconf.errors import InterpolationToMissingValueError, OmegaConfBaseException
 
 from evalflow.runner.build import MISSING, Faults, nearest
 from evalflow.runner.config_tree import ConfigTree
@@ -72,8 +72,9 @@ def compose_config(overrides: Sequence[str], folders: Sequence[Path], faults: Fa
 
 
 def register_resolvers() -> None:
-    """Make `${bank:...}` known: a value of the composed dataset's bank, read anew at each use."""
+    """Make `${bank:...}` known, a value of the composed dataset's bank, read anew at each use, and `${name_of_arm:}`."""
     OmegaConf.register_new_resolver("bank", _bank, replace=True)
+    OmegaConf.register_new_resolver("name_of_arm", _name_of_arm, replace=True)
 
 
 def _bank(path: str, *, _root_: DictConfig) -> Any:
@@ -90,6 +91,14 @@ def _bank(path: str, *, _root_: DictConfig) -> Any:
             raise ValueError(f"{file} has no {path}; name a value that it holds")
         value = value[key]
     return value
+
+
+def _name_of_arm(*, _parent_: DictConfig) -> str:
+    """How the arm is called that the value stands in."""
+    path = str(_parent_._get_full_key(None)).split(".")
+    if path[0] != "arms" or len(path) < 2:
+        raise ValueError("it stands in no arm; write the name itself")
+    return path[1]
 
 
 def _place(override: Override, base: DictConfig, faults: Faults) -> bool:
@@ -163,6 +172,10 @@ def plain_of(node: Any, key: Any, where: str, faults: Faults) -> Any:
         return None
     try:
         value = node[key]
+    except InterpolationToMissingValueError as fault:
+        named = _one_line(fault).rpartition(": ")[2]
+        faults.add(where, f"it is that of {named}, which is missing", f"give {named}")
+        return None
     except (OmegaConfBaseException, ValueError) as fault:
         faults.add(where, _one_line(fault), "mend the reference")
         return None

@@ -14,7 +14,7 @@ from evalflow.metric.spread import Spread
 from evalflow.numeric.undefined import Undefined
 from evalflow.record import Figure
 from evalflow.runner.positions import positions_of
-from evalflow.runner.units import ArmScores, Unit, answers_of, averaged, number, pair_units, units_of
+from evalflow.runner.units import ArmScores, Unit, answered, averaged, number, pair_units, planned_rows, units_of
 
 LEVEL = 0.95
 
@@ -76,7 +76,10 @@ def _of_corpus(
     key: str, metric: Corpus, arm: ArmScores, where: Mapping[str, object], seeds: Sequence[int]
 ) -> dict[str, Figure]:
     """The figures of a metric over all answers at once."""
-    units, n_total, n_error = answers_of(arm, where, seeds)
+    planned = planned_rows(arm, where, seeds)
+    concerned = [one for one in planned if metric.concerns(*one)]
+    units, n_total = answered(concerned), len(concerned)
+    n_error = n_total - len(units)
     stack = metric.stack(units) if units else np.empty((0, 1))
     known = np.isfinite(stack).all(axis=1)
     n_scored = int(known.sum())
@@ -92,7 +95,7 @@ def _of_corpus(
     )
     base = metric.figure or f"quality/{key}"
     readings = {f"{base}/{suffix}" if suffix else base: reading for suffix, reading in metric.readings().items()}
-    reason = _why_undefined(metric, arm, shape, where, n_total)
+    reason = _why_undefined(metric, arm, shape, where, len(planned))
     if reason:
         return dict.fromkeys(readings, replace(shape, reason=reason))
     clusters = np.array([unit.item.dependence for unit in units], dtype=object)[known]

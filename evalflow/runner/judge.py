@@ -15,6 +15,8 @@ from evalflow.metric.protocol import Metric, Reading
 from evalflow.metric.rate import Rate
 from evalflow.numeric.seed import derive_seed
 from evalflow.record import Delta, GateResult, RunVerdict
+from evalflow.runner.check import owners
+from evalflow.runner.proof import Proofs, doubt
 from evalflow.runner.score import Scores, blamed, coerced
 from evalflow.runner.units import ArmScores, number
 
@@ -36,7 +38,7 @@ class Judgement:
 def judge(scores: Scores) -> Judgement:
     """Compare, hold every gate against its figure, and say what the run is worth."""
     comparisons = _compare(scores)
-    gates = {name: _gate(gate, scores, comparisons) for name, gate in scores.plan.gates.items()}
+    gates = {name: _trusted(gate, _gate(gate, scores, comparisons), scores) for name, gate in scores.plan.gates.items()}
     code, reasons = _verdict(scores, gates)
     verdicts: dict[ExitCode, RunVerdict] = {
         ExitCode.PASS: "pass",
@@ -158,9 +160,27 @@ def _measure(metric: Metric, reading: Reading) -> Measure:
 
 
 def _gate(gate: Gate, scores: Scores, comparisons: Mapping[str, Mapping[str, Delta]]) -> GateResult:
-    part = scores.plan.selection.part
-    if part is not None and not gate.allow_partial:
-        return gate.result(Judged("unreadable", reason=part))
+def _trusted(gate: Gate, result: GateResult, scores: Scores) -> GateResult:
+    """What a gate answered, unless it is of grades of a judge whose agreement with people is not shown.
+
+    That is told before anything else that makes a figure unreadable, but for what keeps all figures from being read.
+    """
+    plan = scores.plan
+    proofs = Proofs(plan.arms, plan.metrics, owners(plan.metrics), plan.comparisons, plan.gates)
+
+    def read(other: Gate, arm: str) -> GateResult:
+        return _of_a_part(other, scores) or _arm_gate(other, arm, scores)
+
+    unread = result.outcome == "skipped" or any(scores.arms[arm].unavailable for arm in proofs.arms_of(gate))
+    if unread or _of_a_part(gate, scores) or (doubted := doubt(proofs, gate, read)) is None:
+        return result
+    arm, why = doubted
+    judged = Judged("unreadable", None, result.denominator, f"arm {arm}: {why}" if gate.comparison else why)
+    return gate.result(judged, arm=None if gate.comparison else arm)
+
+
+    if partial := _of_a_part(gate, scores):
+        return partial
     if gate.comparison is not None:
         return _comparison_gate(gate, scores, comparisons[gate.comparison][gate.figure])
     arms = [gate.arm] if gate.arm else _gated(gate, scores)
@@ -172,6 +192,12 @@ def _gate(gate: Gate, scores: Scores, comparisons: Mapping[str, Mapping[str, Del
 
 
 def _gated(gate: Gate, scores: Scores) -> list[str]:
+def _of_a_part(gate: Gate, scores: Scores) -> GateResult | None:
+    """The answer of a gate that must not be read on a part of the dataset; None where it may, or this is all of it."""
+    part = scores.plan.selection.part
+    return None if part is None or gate.allow_partial else gate.result(Judged("unreadable", reason=part))
+
+
     """The arms that a gate without one is held against: those that can have its figure, controls aside."""
     lockstep = scores.plan.metrics[scores.plan.owner(gate.figure)[0]].lockstep
     return [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from evalflow.comparison import Paired
@@ -145,7 +145,7 @@ def _selection(dataset: Dataset | None, root: Experiment | None, faults: Faults)
         unknown = sorted(set(root.where) - set(ITEM_KEYS))
         for key in unknown:
             faults.add(f"where.{key}", "items have no such key", nearest(key, ITEM_KEYS))
-        return None if unknown else select(items, root.where, root.shard, root.limit)
+        return None if unknown else _within(dataset, select(items, root.where, root.shard, root.limit))
     except EvalflowError as refused:
         where, _, message = str(refused).partition(": ")
         faults.add_said(where, message)
@@ -153,6 +153,12 @@ def _selection(dataset: Dataset | None, root: Experiment | None, faults: Faults)
         said = " ".join(f"{type(fault).__name__}: {fault}".split())
         faults.add("dataset", f"its items cannot be had ({said})", "mend the dataset")
     return None
+
+
+def _within(dataset: Dataset, selection: Selection) -> Selection:
+    """The selection, of a dataset that may itself say that it is a part of something."""
+    part = dataset.part() if hasattr(dataset, "part") else None
+    return replace(selection, part=", ".join(filter(None, (part, selection.part)))) if part else selection
 
 
 def _notes(arms: Mapping[str, PlannedArm]) -> tuple[str, ...]:

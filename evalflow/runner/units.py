@@ -138,18 +138,22 @@ def units_of(key: str, metric: Metric, arm: ArmScores, where: Mapping[str, objec
 
 def answers_of(arm: ArmScores, where: Mapping[str, object], seeds: Sequence[int]) -> tuple[list[Answer], int, int]:
     """The answers that match `where`, how many were planned, and how many of those have none."""
-    answers, n_total, n_error = [], 0, 0
-    for item in arm.items:
-        for seed in seeds:
-            row = arm.rows.get((seed, item.id))
-            if not (item_matches(item, where) if row is None else row_matches(row, where)):
-                continue
-            n_total += 1
-            if row is None or row.status == "error":
-                n_error += 1
-            else:
-                answers.append(Answer(item, row))
-    return answers, n_total, n_error
+    planned = planned_rows(arm, where, seeds)
+    answers = answered(planned)
+    return answers, len(planned), len(planned) - len(answers)
+
+
+def planned_rows(arm: ArmScores, where: Mapping[str, object], seeds: Sequence[int]) -> list[tuple[Item, Row | None]]:
+    """Each item with each of its rows that match `where`, None for one that is not there."""
+    every = ((item, arm.rows.get((seed, item.id))) for item in arm.items for seed in seeds)
+    return [
+        (item, row) for item, row in every if (item_matches(item, where) if row is None else row_matches(row, where))
+    ]
+
+
+def answered(planned: Sequence[tuple[Item, Row | None]]) -> list[Answer]:
+    """Those of them that have an answer."""
+    return [Answer(item, row) for item, row in planned if row is not None and row.status != "error"]
 
 
 def pair_units(

@@ -78,6 +78,7 @@ def _step(planned: PlannedArm, item: Item, seed: int, root_seed: int, salt: str)
         seed=derive_seed(root_seed, item.id, seed),
         cache_salt=digest(own)[:16],
         cache=planned.arm.cache,
+        repeat=seed,
     )
     return Step(item, seed, request)
 

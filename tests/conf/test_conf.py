@@ -13,6 +13,7 @@ from evalflow.runner.build import Builder, Faults
 from evalflow.runner.compose import compose_config
 from evalflow.runner.experiments import experiments, shipped_folder
 from evalflow.runner.plan import build_plan
+from tests.graded import finished
 
 CONF = shipped_folder()
 OPTIONS = sorted(path.relative_to(CONF).as_posix() for path in CONF.glob("*/*.yaml"))
@@ -44,12 +45,13 @@ def test_the_folders_are_those_of_the_contract() -> None:
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
-def test_an_experiment_composes_and_becomes_a_plan(name: str) -> None:
-    """Every shipped experiment can be planned as it stands; of one on a seat only where that is must be said."""
+def test_an_experiment_composes_and_becomes_a_plan(name: str, home: Path) -> None:
+    """Every shipped one can be planned as it stands; only a seat's place, or a graded run and its arms, must be said."""
     faults = Faults()
-    stem = Path(name).stem
-    seat = {"override /model": "seat"} in load(name)["defaults"]
-    where = ["model.base_url=http://127.0.0.1:9/v1"] if seat else []
+    stem, defaults = Path(name).stem, load(name)["defaults"]
+    where = ["model.base_url=http://127.0.0.1:9/v1"] if {"override /model": "seat"} in defaults else []
+    if {"override /dataset": "graded_run"} in defaults:
+        where = [f"dataset.run={finished()}", "+arm@arms.one=graded"]
     composed = compose_config([f"experiment={stem}", "tracking=none", *where], [], faults)
     assert composed is not None, [str(fault) for fault in faults.found]
     plan = build_plan(composed.config, (), faults)

@@ -14,6 +14,7 @@ from evalflow.numeric.kappa import (
     cohen_kappa,
     kappa_of_counts,
     kappa_of_marginals,
+    kappa_of_tables,
     marginals,
     pair_counts,
 )
@@ -147,3 +148,28 @@ def test_a_text_is_no_list_of_labels(function):
     for a, b in (("ab", "ab"), ("ab", ["a", "b"]), (["a", "b"], "ab")):
         with pytest.raises(TypeError, match="give a list of labels"):
             function(a, b)
+
+
+def test_several_tables_add_up_what_is_seen_and_what_is_expected() -> None:
+    """Two pairs by hand: 1 of 4 differ where 2 would, and 1 of 2 where 1 would: 1 - 2 / 3. One table is Cohen's."""
+    first, second = [[2, 0], [1, 1]], [[1, 0], [1, 0]]
+    seen, expected = 1 + 1, (2 * 1 + 2 * 3) / 4 + (1 * 0 + 1 * 2) / 2
+    assert kappa_of_tables([first, second]) == pytest.approx(1 - seen / expected)
+    assert kappa_of_tables([first], "quadratic") == pytest.approx(kappa_of_counts(first, "quadratic"))
+
+
+def test_a_pair_that_has_no_kappa_of_its_own_adds_nothing() -> None:
+    """Two who only ever said one thing, or who rated nothing together; of such pairs alone there is none."""
+    first, constant, nothing = [[2, 0], [1, 1]], [[5, 0], [0, 0]], [[0, 0], [0, 0]]
+    assert kappa_of_tables([first, constant, nothing]) == kappa_of_counts(first)
+    with pytest.raises(Undefined, match=r"^chance agreement is 1$"):
+        kappa_of_tables([constant, nothing])
+    with pytest.raises(Undefined, match=r"^no pairs$"):
+        kappa_of_tables([nothing])
+    for wrong in (first, [[[1, 2]]]):
+        with pytest.raises(ValueError, match="give a square per pair"):
+            kappa_of_tables(wrong)
+    with pytest.raises(ValueError, match="weights is 'cubic'"):
+        kappa_of_tables([first], "cubic")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="a count is below 0 or not whole"):
+        kappa_of_tables([[[0.5, 0], [0, 1]]])

@@ -231,3 +231,33 @@ def test_a_kind_that_is_no_text_spoils_no_file() -> None:
     row, _ = asked(failing(ModelError("no luck", kind=429, attempts="3")))  # type: ignore[arg-type]
     assert row.status == "error"
     assert row_from_json(to_json(row), "rows.jsonl:1") == row
+
+
+@dataclass(frozen=True)
+class About(Doing):
+    """Tells something of each request beside its answer."""
+
+    def about(self, request: Request) -> Mapping[str, Any]:
+        return {"of": request.item_id, "repeat": request.repeat}
+
+
+@dataclass(frozen=True)
+class Unclear(Doing):
+    """Cannot tell it."""
+
+    def about(self, request: Request) -> Mapping[str, Any]:
+        return {"at": object()}
+
+
+def test_what_a_model_tells_of_a_request_is_in_its_row() -> None:
+    """Beside an answer and beside an error; it can be stored, and a model that cannot tell it loses no answer."""
+    answered, _ = asked(lambda: SOUND, kind=About)
+    failed, _ = asked(failing(ModelError("no")), kind=About)
+    assert answered.detail == failed.detail == {"about": {"of": "a", "repeat": 0}}
+    assert row_from_json(to_json(answered), "here") == answered
+    unclear, _ = asked(lambda: SOUND, kind=Unclear)
+    assert (unclear.status, unclear.detail["about"]["failed"]) == (
+        "ok",
+        "TypeError: Object of type object is not JSON serializable",
+    )
+    assert asked(lambda: SOUND)[0].detail == {}

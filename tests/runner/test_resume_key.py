@@ -253,6 +253,7 @@ MODEL_CHANGES: Mapping[type, Mapping[str, Any]] = {
     Scripted: {
         "answers": {"a": "wrong"},
         "otherwise": "wrong",
+        "by_text": {"question": "wrong"},
         "delay_s": 0.5,
         "delays": {"a": 0.5},
         "calls": "calls.jsonl",

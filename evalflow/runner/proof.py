@@ -1,0 +1,136 @@
+"""A model's opinion of answers, and which gates have to pass before any other gate reads it.
+
+A gate on grades is read where the same judge (the model with its decoding, and the rubric) has one on its agreement
+with people, and every one of those that it has passed. Only what demands an agreement above 0 of an arm that is no
+control counts, and what has a say in the verdict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+
+from evalflow.comparison import Paired
+from evalflow.gate import Gate
+from evalflow.metric.protocol import Metric
+from evalflow.record import GateResult, digest
+from evalflow.runner.build import Faults
+from evalflow.runner.parts import PlannedArm
+
+Owners = Mapping[str, tuple[str, str]]
+"""Figure -> (metric key, reading suffix)."""
+
+
+@dataclass(frozen=True)
+class Proofs:
+    """The parts of an experiment that say which gates need proof, and which give it."""
+
+    arms: Mapping[str, PlannedArm]
+    metrics: Mapping[str, Metric]
+    owners: Owners
+    comparisons: Mapping[str, Paired]
+    gates: Mapping[str, Gate]
+
+    def graded(self, gate: Gate) -> str | None:
+        """The key of the metric whose grades a gate reads, be it their spread over seeds; None where it reads none."""
+        key = self.owners[gate.figure][0] if gate.figure in self.owners else None
+        while key is not None and not self.metrics[key].needs_proof:
+            of = getattr(self.metrics[key], "of", None) if self.metrics[key].grain == "item" else None
+            key = of if of in self.metrics else None
+        return key
+
+    def arms_of(self, gate: Gate) -> list[str]:
+        """The arms that a gate reads, as far as they could be built."""
+        if gate.comparison is not None:
+            sides = self.comparisons.get(gate.comparison)
+            named = [] if sides is None else [sides.reference, sides.candidate]
+        elif gate.arm is not None:
+            named = [gate.arm]
+        else:
+            named = [name for name, planned in self.arms.items() if not planned.arm.control]
+        return [name for name in named if name in self.arms]
+
+    def judge_of(self, arm: str) -> str:
+        """What tells an arm's judge from another: who grades, or the model itself where it names nobody, and how."""
+        planned = self.arms[arm]
+        told = planned.model.graded_by() if hasattr(planned.model, "graded_by") else None
+        return digest([dict(planned.model.identity() if told is None else told), asdict(planned.decoding)])
+
+    def proving(self, gate: Gate, arm: str) -> Iterator[tuple[str, list[str]]]:
+        """The gates that prove the judge of an arm which a gate reads: names, and those arms of the judge they read."""
+        key, judge = self.graded(gate), self.judge_of(arm)
+        for name, other in self.gates.items():
+            if not self._shows_agreement(other, key) or self._why_not(other):
+                continue
+            if other.where and dict(other.where) != dict(gate.where):
+                continue  # agreement on some rows says nothing of the others
+            of_judge = [one for one in self.arms_of(other) if self.judge_of(one) == judge]
+            if of_judge:
+                yield name, of_judge
+
+    def fault(self, gate: Gate, arm: str) -> tuple[str, str]:
+        """What is wrong with a gate on grades of an arm whose judge nothing proves, and what to do."""
+        key = self.graded(gate)
+        what = f"{gate.figure} is the opinion of a model, and no gate holds arm {arm}'s judge against people"
+        near = [(name, other) for name, other in self.gates.items() if self._shows_agreement(other, key)]
+        if near:
+            name, other = near[0]
+            why = self._why_not(other) or ("its where is another" if other.where else "it reads another judge")
+            what += f" (gate {name} does not count: {why})"
+        proving = next((k for k, one in self.metrics.items() if one.proof and getattr(one, "of", None) == key), None)
+        if proving is None:
+            return what, f"add +metric@metrics.agreement=judge_agreement (its `of` being {key}) and a gate on its kappa"
+        figure = f"{self.metrics[proving].figure or f'quality/{proving}'}/{self.metrics[proving].proof[0]}"
+        return what, f"add gates.judge_agrees={{figure: {figure}, arm: {arm}, floor: 0.6, bound: lower}}"
+
+    def _shows_agreement(self, gate: Gate, key: str | None) -> bool:
+        if gate.figure not in self.owners or gate.comparison is not None:
+            return False
+        owner, suffix = self.owners[gate.figure]
+        return suffix in self.metrics[owner].proof and getattr(self.metrics[owner], "of", None) == key
+
+    def _why_not(self, gate: Gate) -> str | None:
+        """Why a gate on agreement proves nothing; None where it does."""
+        least = gate.floor if gate.between is None else gate.between[0]
+        if gate.report_only or gate.expect == "fail":
+            return "it is report_only" if gate.report_only else "it passes by failing"
+        if least is None or least < 0 or (least == 0 and not gate.strict):
+            return "it asks for no agreement above 0"
+        if gate.arm in self.arms and self.arms[str(gate.arm)].arm.control:
+            return "it reads a control"
+        return None
+
+
+def check_proofs(proofs: Proofs, faults: Faults) -> None:
+    """Gates on grades of a judge that no gate holds against people: decided before anything is asked."""
+    for name, gate in proofs.gates.items():
+        if proofs.graded(gate) is None:
+            continue
+        unproved = next((arm for arm in proofs.arms_of(gate) if not any(proofs.proving(gate, arm))), None)
+        if unproved is not None:
+            faults.add(f"gates.{name}", *proofs.fault(gate, unproved))
+
+
+def doubt(proofs: Proofs, gate: Gate, read: Callable[[Gate, str], GateResult]) -> tuple[str, str] | None:
+    """The arm whose grades a gate cannot be read for, and why; None where every judge is proved, or none is asked.
+
+    `read` holds a gate on agreement against one arm.
+    """
+    if proofs.graded(gate) is None:
+        return None
+    for arm in proofs.arms_of(gate):
+        passed = False
+        for name, arms in proofs.proving(gate, arm):
+            for result in (read(proofs.gates[name], one) for one in arms):
+                if result.outcome not in ("pass", "skipped"):
+                    return arm, f"its judge's agreement gate {name} did not pass ({_told(result)})"
+                passed |= result.outcome == "pass"
+        if not passed:
+            return arm, "no gate on its judge's agreement with people was read"
+    return None
+
+
+def _told(result: GateResult) -> str:
+    if result.outcome == "fail" and result.value is not None:
+        return f"fail: {result.value:.3g}, wanted {result.threshold}"
+    return f"{result.outcome}: {result.reason}"

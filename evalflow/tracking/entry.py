@@ -20,10 +20,11 @@ from typing import Any, Literal
 from evalflow.errors import TrackingError
 from evalflow.record import Row
 from evalflow.runner.sweep_record import axis_labels
+from evalflow.tracking.arm_note import arm_note
 from evalflow.tracking.finished_run import FinishedRun
 from evalflow.tracking.items_table import TABLE, TABLE_TAG, TABLE_TAG_VALUE, items_table
 from evalflow.tracking.key import safe_key, safe_text, short_text
-from evalflow.tracking.note import note
+from evalflow.tracking.note import NOTE_TAG, note
 
 # the others hold or may quote answers; these two do not
 SAFE_FILES = ("report.json", "config.yaml")
@@ -99,9 +100,11 @@ def _arm_entry(
 ) -> Entry:
     (name, seed), arm = at, run.report["arms"][at[0]]
     rows = run.rows_of(name, seed)
-    metrics, told = numbers({**arm["figures"], **arm.get("by_seed", {}).get(str(seed), {})})
+    figures = {**arm["figures"], **arm.get("by_seed", {}).get(str(seed), {})}
+    metrics, told = numbers(figures)
     texts = {}
     tags = {**shared, **told, "evalflow.role": "arm", "evalflow.arm": name, "evalflow.seed": str(seed)}
+    tags[NOTE_TAG] = arm_note(run.report, name, seed, figures, run.swept)
     if arm.get("unavailable"):
         tags["evalflow.unavailable"] = arm["unavailable"]
     if rows:
@@ -151,7 +154,7 @@ def _report_entry(run: FinishedRun, shared: Mapping[str, str], place: int) -> En
         **undecided,
         **told,
         "evalflow.role": "report",
-        "mlflow.note.content": note(report),
+        NOTE_TAG: note(report),
     }
     start = milliseconds(report["started"]) + place
     status: Status = "FAILED" if verdict == "incomplete" else "FINISHED"

@@ -22,6 +22,7 @@ from evalflow.tracking.entry import GIT_TAG, ORIGIN_TAG, PRIVATE_TAG, Entry, ent
 from evalflow.tracking.finished_run import FinishedRun, Logged
 from evalflow.tracking.finished_sweep import FinishedSweep
 from evalflow.tracking.key import safe_key, short_text
+from evalflow.tracking.links import linked
 from evalflow.tracking.store import Store, opened, store_at
 from evalflow.tracking.sweep_entry import sweep_entry
 from evalflow.tracking.view import VIEW_TAG, sweep_view_state, view_link, view_state
@@ -219,7 +220,7 @@ def _written(
 ) -> list[str]:
     """Write every entry into an MLflow run of its own; their ids."""
     with _claimed(client, experiment_id, logged, old) as run_ids:
-        for entry, run_id in zip(logged, run_ids, strict=True):
+        for entry, run_id in zip(linked(logged, experiment_id, run_ids), run_ids, strict=True):
             _fill(client, client.get_run(run_id), entry, dataset)
             client.set_terminated(run_id, entry.status, end_time=entry.end_ms)
             for tag in (BEGUN_TAG, BY_TAG):

@@ -9,8 +9,10 @@ from typing import Any
 
 from evalflow.tracking.key import safe_text
 
-# MLflow cuts a tag at 8,000 characters without a word
-LONGEST_NOTE = 7500
+NOTE_TAG = "mlflow.note.content"
+"""Where MLflow keeps a run's description."""
+# MLflow cuts a tag at 8,000 characters without a word, and links between pages come to it
+LONGEST_NOTE = 7000
 LONGEST_CELL = 400
 NAMED = 3
 # MLflow sets the columns of a table without a space between them
@@ -146,11 +148,12 @@ def _comparison_table(comparisons: Mapping[str, Mapping[str, Mapping[str, Any]]]
 
 def _figure_table(arms: Mapping[str, Mapping[str, Any]]) -> list[str]:
     figures = list(dict.fromkeys(name for arm in arms.values() for name in arm["figures"]))
-    rows = ([escape(figure), *(_figure(arm["figures"].get(figure)) for arm in arms.values())] for figure in figures)
+    rows = ([escape(figure), *(figure_cell(arm["figures"].get(figure)) for arm in arms.values())] for figure in figures)
     return table(["figure", *(escape(name) for name in arms)], rows)
 
 
-def _figure(figure: Mapping[str, Any] | None) -> str:
+def figure_cell(figure: Mapping[str, Any] | None) -> str:
+    """A figure's value with its unit, interval and count, or why it has none; a dash where there is no figure."""
     if figure is None:
         return "–"
     if figure["value"] is None:

@@ -16,6 +16,7 @@ import pytest
 from evalflow.errors import TrackingError
 from evalflow.record import fingerprints
 from evalflow.tracking.finished_run import Logged
+from evalflow.tracking.links import MODE
 from evalflow.tracking.mlflow_store import BEGUN_TAG, BY_TAG, MLflow, _end_killed, _writer
 from evalflow.tracking.store import store_at
 from evalflow.tracking.view import VIEW_TAG
@@ -99,7 +100,7 @@ def test_files_dataset_and_view_are_where_the_pages_look_for_them(make_run: Make
     assert (used.dataset.name, used.dataset.digest) == ("words", fingerprints(ITEMS)["content_fp"][:36])
     experiment = client.get_experiment(arm.info.experiment_id)
     assert "metrics.`quality/exact`" in json.loads(experiment.tags[VIEW_TAG])["selectedColumns"]
-    assert logged.link.endswith(f"/experiments/{experiment.experiment_id}/runs?viewStateShareKey=evalflow")
+    assert logged.link.endswith(f"/experiments/{experiment.experiment_id}/runs?{MODE}&viewStateShareKey=evalflow")
 
 
 def test_logging_again_continues_the_same_runs(make_run: MakeRun, log: Log, client: Any) -> None:
@@ -320,8 +321,8 @@ def test_a_sweep_is_one_run_above_those_of_its_jobs(
     assert files_of(client, found[0]) == {"sweep.json", "summary.json", "summary.csv"}
     assert not found[0].inputs.dataset_inputs
     view = json.loads(experiment.tags[VIEW_TAG])
-    assert view["selectedColumns"][:2] == ["params.`sweep.seed`", "params.`sweep.concurrency`"]
-    assert logged.link.endswith(f"/experiments/{experiment.experiment_id}/runs?viewStateShareKey=evalflow")
+    assert {"params.`sweep.seed`", "params.`sweep.concurrency`"} <= set(view["selectedColumns"])
+    assert logged.link.endswith(f"/experiments/{experiment.experiment_id}/runs?{MODE}&viewStateShareKey=evalflow")
 
 
 def test_a_sweep_logged_again_is_the_same_run(log: Log, client: Any, outputs: Path, tmp_path: Path) -> None:

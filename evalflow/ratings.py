@@ -19,6 +19,8 @@ from evalflow.spreadsheet import read_table, table_text
 
 RATINGS = "ratings.csv"
 CHOICES = "choices.csv"
+KEYS = "review"
+"""The folder, in a run's, that holds the key of each sheet that was made of it."""
 Liked = Literal["left", "right", "tie"]
 LIKED: tuple[Liked, ...] = get_args(Liked)
 _RATING = ("rater", "item", "arm", "seed", "rating")
@@ -61,6 +63,11 @@ class Choice:
     def key(self) -> tuple[str, str, frozenset[tuple[str, int]]]:
         """Of which two answers it is, on whichever side they stood, and whose."""
         return (self.rater, self.item_id, frozenset((self.left, self.right)))
+
+
+def is_reviewed(folder: Path) -> bool:
+    """Whether people were asked of a run's answers, or have said something of them: what cannot be had again."""
+    return any((folder / name).exists() for name in (KEYS, RATINGS, CHOICES))
 
 
 def read_ratings(path: Path) -> tuple[Rating, ...]:

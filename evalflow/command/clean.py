@@ -60,7 +60,7 @@ def _sum(found: Sequence[Removal], removed: bool, keep: int) -> str:
     from evalflow.report.listing import size
 
     if not found:
-        return f"nothing was removed: each experiment keeps its last {keep} runs and the last one that passed"
+        return f"nothing was removed: {keep} runs of each experiment stay, its last that passed, and what people review"
     counts = Counter(one.kind for one in found)
     parts = [f"{n} {kind if n == 1 else f'{kind}s'}" for kind, n in counts.items()]
     total = f"{', '.join(parts)}, {size(sum(one.size for one in found))}"

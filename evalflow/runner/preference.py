@@ -6,6 +6,7 @@ interval and the test are over items, or over their clusters. What both arms ans
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -164,14 +165,14 @@ def _of_rater(rater: str, chosen: Sequence[_Chosen], items: Mapping[str, Item]) 
 
 def _decided(chosen: Sequence[_Chosen], items: Mapping[str, Item]) -> Figure:
     """The candidate's share of the choices that are no ties; those of one item depend on each other."""
-    names = sorted({one.item_id for one in chosen if one.result != "tie"})
-    n = sum(one.result != "tie" for one in chosen)
-    if not names:
+    by_item = Counter(one.item_id for one in chosen if one.result != "tie")
+    won_by_item = Counter(one.item_id for one in chosen if one.result == "won")
+    if not by_item:
         return Figure(None, unit="share", n_total=len(chosen), reason="every choice was a tie")
-    won = [sum(one.item_id == name and one.result == "won" for one in chosen) for name in names]
-    made = [sum(one.item_id == name and one.result != "tie" for one in chosen) for name in names]
-    clusters = [items[name].dependence for name in names]
-    return figure_of(ratio(won, made), lambda: share_interval(won, made, clusters, LEVEL), "share", (len(chosen), n))
+    names = sorted(by_item)
+    won, made = [won_by_item[name] for name in names], [by_item[name] for name in names]
+    clusters, n = [items[name].dependence for name in names], (len(chosen), by_item.total())
+    return figure_of(ratio(won, made), lambda: share_interval(won, made, clusters, LEVEL), "share", n)
 
 
 def _left(chosen: Sequence[_Chosen], items: Mapping[str, Item]) -> Figure:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 from evalflow.errors import OutputError
+from evalflow.ratings import is_reviewed
 from evalflow.runner.inventory import Entry, folders_in, inventory
 from evalflow.runner.journal import UNBORN
 from evalflow.runner.lock import hold, is_held
@@ -44,8 +45,8 @@ class Removal:
 def choose(entries: Sequence[Entry], keep: int, busy: Collection[str | None] = ()) -> list[Entry]:
     """The runs to remove of `entries` (newest first): of each experiment all but its last `keep` and its last pass.
 
-    One at work stays, and one of a sweep that is at work (`busy`), which has yet to read it. So does what is damaged or
-    a link; those two count for nothing.
+    One at work stays, one of a sweep that is at work (`busy`), which has yet to read it, and one that people review. So
+    does what is damaged or a link; those two count for nothing.
     """
     known: dict[str, list[Entry]] = {}
     for entry in entries:
@@ -55,7 +56,7 @@ def choose(entries: Sequence[Entry], keep: int, busy: Collection[str | None] = (
     for runs in known.values():
         passed = next((run for run in runs if run.verdict == "pass"), None)
         idle = [run for run in runs[keep:] if run.state != "at work" and run.sweep_id not in busy]
-        doomed += [run for run in idle if run is not passed]
+        doomed += [run for run in idle if run is not passed and not is_reviewed(run.folder)]
     return doomed
 
 

@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from evalflow.errors import OutputError
+from evalflow.ratings import KEYS
 from evalflow.runner.review_sheet import Kind, LeftOut, Sheet, Ticket
 from evalflow.stored_file import check_fields, object_of, unusable
 from evalflow.stored_record import check_schema
 from evalflow.whole_file import as_json, replace_text
 
-KEYS = "review"
-"""The folder in a run's folder that holds a key per sheet."""
 KEY_SCHEMA_VERSION = 1
 _KEY: Mapping[str, Any] = {
     "sheet": str,

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,16 @@ def test_the_last_one_that_passed_stays() -> None:
     assert chosen(runs, 1) == [4, 2, 1, 0]
     assert chosen(runs, 0) == [5, 4, 2, 1, 0]
     assert chosen(runs, 3) == [2, 1, 0]
+
+
+def test_one_that_people_review_stays(tmp_path: Path) -> None:
+    """From the moment that a sheet of it is out: neither its key nor what was said could be had again."""
+    for number, name in enumerate(("review/key.json", "ratings.csv", "choices.csv", "report.json")):
+        path = tmp_path / "case" / IDS[number] / name
+        path.parent.mkdir(parents=True)
+        path.touch()
+    runs = [replace(entry(n), folder=tmp_path / "case" / IDS[n]) for n in (4, 3, 2, 1, 0)]
+    assert chosen(runs, 1) == [3]
 
 
 def test_one_at_work_stays() -> None:

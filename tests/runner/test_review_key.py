@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from evalflow.errors import OutputError, StoredRunError
-from evalflow.runner.review_key import KEYS, read_keys, write_key
+from evalflow.ratings import KEYS
+from evalflow.runner.review_key import read_keys, write_key
 from tests.runner.reviewed import RUN_ID, answers, sheet, stored
 
 

@@ -29,6 +29,7 @@ evalflow: declarative experiments for language models
   evalflow score RUN                     score and judge a stored run again, without its model
   evalflow compare RUN RUN ...           runs held against the first: what makes them incomparable, the rest paired
   evalflow compare RUN --baseline OLD    the same as a gate: exit code 1 where a figure is shown worse than OLD's
+  evalflow plan RUN [--difference X]     from a pilot run: the items and seeds that the next one takes, and their cost
   evalflow merge RUN RUN ...             put the shards of a run together
   evalflow track RUN                     log a stored run to MLflow
   evalflow report RUN [--to FILE]        write the run's HTML page anew; with --private without prompts and answers
@@ -72,6 +73,7 @@ COMMANDS = (
     "list",
     "score",
     "compare",
+    "plan",
     "merge",
     "track",
     "report",

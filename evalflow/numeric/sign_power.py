@@ -21,13 +21,13 @@ _EACH_UP_TO = 2000  # counts that are summed one by one; of more, as many quanti
 def signs_at(differences: ArrayLike, delta: float) -> tuple[float, float]:
     """The shares of pairs up and down, were the mean of `differences` (N,) as large as |delta| and all else alike.
 
-    For shares, and whatever has pairs that are level. Up is where their mean lies. Each difference, and one level pair
-    beside them, is weighted by exp(lambda difference) with the lambda that makes the mean |delta|: of all ways to move
-    a mean the one that moves the distribution least (Kullback 1959). The level pair stands for those that a small
-    sample in which all went up does not show. A mean that no weights reach has every pair up.
+    For shares, and whatever has pairs that are level. Up is where their mean lies. Each difference is weighted by
+    exp(lambda difference) with the lambda that makes the mean |delta|: of all ways to move a mean the one that moves
+    the distribution least (Kullback 1959). Where no pair is level, one is added: it stands for those that a small
+    sample does not show, and that a smaller mean must have. A mean that no weights reach has every pair up.
 
     Raises:
-        Undefined: "zero variance" where every difference is 0, "no rows" or "non-finite value".
+        Undefined: "zero variance" where every difference is 0, "delta is 0", "no rows" or "non-finite value".
     """
     from scipy.optimize import brentq  # slow to import
 
@@ -36,8 +36,12 @@ def signs_at(differences: ArrayLike, delta: float) -> tuple[float, float]:
     if largest == 0:
         raise Undefined("zero variance")
     turned = -1.0 if mean(column) < 0 else 1.0
-    scaled = np.append(turned * column / largest, 0.0)
+    scaled = turned * column / largest
+    if (scaled != 0).all():
+        scaled = np.append(scaled, 0.0)
     target = abs(finite(delta, "non-finite value")) / largest
+    if target == 0:
+        raise Undefined("delta is 0")
 
     def weights(tilt: float) -> NDArray[np.float64]:
         raw: NDArray[np.float64] = np.exp(tilt * scaled - (tilt * scaled).max())

@@ -86,7 +86,7 @@ def arms_apart(
         return Delta(None, reason=why)
     with blamed(f"metrics.{key}"):
         reference, candidate = (side.item_stats(arm, side.plan.owner(figure)[0]) for side, arm in sides)
-        delta = comparison.compare(_measure(metric, metric.readings()[suffix]), reference, candidate, clusters, seed)
+        delta = comparison.compare(measure_of(metric, metric.readings()[suffix]), reference, candidate, clusters, seed)
     if metric.clocked or metric.timed:
         taken_in = set[str]().union(*(arm.sessions for arm in arms))
         delta = replace(delta, n_sessions=len(taken_in) or None)
@@ -148,7 +148,8 @@ def _same_tokens(one: Columns | None, other: Columns | None) -> bool:
     )
 
 
-def _measure(metric: Metric, reading: Reading) -> Measure:
+def measure_of(metric: Metric, reading: Reading) -> Measure:
+    """How a comparison reads one figure of a metric."""
     return Measure(
         value=coerced(reading.value),
         point=lambda stats: number(metric.point(stats)),
@@ -159,7 +160,6 @@ def _measure(metric: Metric, reading: Reading) -> Measure:
     )
 
 
-def _gate(gate: Gate, scores: Scores, comparisons: Mapping[str, Mapping[str, Delta]]) -> GateResult:
 def _trusted(gate: Gate, result: GateResult, scores: Scores) -> GateResult:
     """What a gate answered, unless it is of grades of a judge whose agreement with people is not shown.
 
@@ -179,6 +179,7 @@ def _trusted(gate: Gate, result: GateResult, scores: Scores) -> GateResult:
     return gate.result(judged, arm=None if gate.comparison else arm)
 
 
+def _gate(gate: Gate, scores: Scores, comparisons: Mapping[str, Mapping[str, Delta]]) -> GateResult:
     if partial := _of_a_part(gate, scores):
         return partial
     if gate.comparison is not None:
@@ -191,13 +192,13 @@ def _trusted(gate: Gate, result: GateResult, scores: Scores) -> GateResult:
     return replace(decided, arm=None) if gate.arm is None and decided.outcome == "pass" else decided
 
 
-def _gated(gate: Gate, scores: Scores) -> list[str]:
 def _of_a_part(gate: Gate, scores: Scores) -> GateResult | None:
     """The answer of a gate that must not be read on a part of the dataset; None where it may, or this is all of it."""
     part = scores.plan.selection.part
     return None if part is None or gate.allow_partial else gate.result(Judged("unreadable", reason=part))
 
 
+def _gated(gate: Gate, scores: Scores) -> list[str]:
     """The arms that a gate without one is held against: those that can have its figure, controls aside."""
     lockstep = scores.plan.metrics[scores.plan.owner(gate.figure)[0]].lockstep
     return [
@@ -223,7 +224,7 @@ def _lost(scores: Scores, comparison: Paired, figure: str) -> tuple[str, ...]:
     metric = scores.plan.metrics[key]
     with blamed(f"metrics.{key}"):
         reference, candidate = (scores.item_stats(side, key) for side in (comparison.reference, comparison.candidate))
-        measure = _measure(metric, metric.readings()[suffix])
+        measure = measure_of(metric, metric.readings()[suffix])
         shared = {item.id: item.id for item in scores.plan.items if item.id in reference and item.id in candidate}
         differences = pair(measure, reference, candidate, shared).differences
     losses = -differences if metric.higher_is_better else differences

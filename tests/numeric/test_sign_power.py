@@ -45,9 +45,8 @@ def test_many_pairs_are_the_normal_case():
 
 
 def test_the_shares_at_the_mean_that_is_there():
-    """At the pool's own mean of 0.1 (with one level pair: 6/61) nothing moves."""
-    up, down = signs_at(POOL, 6 / 61)
-    assert (up, down) == pytest.approx((12 / 61, 6 / 61), abs=1e-9)
+    """At the pool's own mean nothing moves."""
+    assert signs_at(POOL, 0.1) == pytest.approx((0.2, 0.1), abs=1e-9)
 
 
 @pytest.mark.parametrize("delta", [0.02, 0.3, -0.3, 0.9])
@@ -57,7 +56,7 @@ def test_the_shares_have_the_mean_asked_for(delta):
     assert up - down == pytest.approx(abs(delta), abs=1e-9)
     level = 1 - up - down
     # tilting multiplies ups and divides downs by one factor, so that their product over the square of the level stays
-    assert up * down / level**2 == pytest.approx(12 * 6 / 43**2, rel=1e-6)
+    assert up * down / level**2 == pytest.approx(12 * 6 / 42**2, rel=1e-6)
     assert signs_at([-value for value in POOL], delta) == pytest.approx((up, down))
 
 
@@ -82,6 +81,7 @@ def test_normal_differences():
     ("call", "reason"),
     [
         (lambda: signs_at([0.0, 0.0], 0.1), "zero variance"),
+        (lambda: signs_at([1.0, 1.0], 0.0), "delta is 0"),
         (lambda: signs_at([], 0.1), "no rows"),
         (lambda: signs_at([1.0], math.nan), "non-finite value"),
         (lambda: normal_signs_at(0.0, 0.1), "sd <= 0"),

@@ -19,6 +19,11 @@ FIRST = ("tps/", "lat/ttft_s", "lat/tpot_s", "lat/e2e_s", "lat/", "quality/")
 MOST_PLOTS = 12
 MOST_CURVES = 12
 """Of an axis, and of a plot; what is left out is named."""
+MOST_BY_TWO = 3
+"""Arms and settings whose percentiles share a plot; of more, each percentile has its own."""
+JUDGING = ("gates.", "comparisons.")
+"""Axes that no figure depends on."""
+ONE_PLACE = "it can be read at one place alone"
 Reports = Mapping[int, Mapping[str, Any]]
 
 
@@ -58,8 +63,13 @@ class Curve:
 
     @property
     def drawable(self) -> bool:
-        """Whether there is anything to draw."""
-        return any(point.mean is not None for point in self.points)
+        """Whether there is anything to draw: a mean at two places at least."""
+        return sum(point.mean is not None for point in self.points) > 1
+
+    @property
+    def why_not(self) -> str:
+        """Why it is not drawn."""
+        return ONE_PLACE if any(point.mean is not None for point in self.points) else self.points[0].missed
 
 
 @dataclass(frozen=True)
@@ -87,7 +97,7 @@ def curves_over(jobs: Sequence[Mapping[str, Any]], axes: Mapping[str, Sequence[s
     """For every axis of two and more numbers but the seed, the figures that were measured along it."""
     found = []
     for axis, values in axes.items():
-        if axis != SEED and numbers(values) is not None:
+        if axis != SEED and not axis.startswith(JUDGING) and numbers(values) is not None:
             families = [one for one in _families(axis, jobs, reports) if one.curves]
             same = _same(families)
             own = [one for one in families if one.name not in same]
@@ -122,31 +132,32 @@ def _number(text: str) -> float | None:
 def _families(axis: str, jobs: Sequence[Mapping[str, Any]], reports: Reports) -> Iterator[Family]:
     ordered = [reports[number] for number in sorted(reports)]
     figures = dict.fromkeys(name for report in ordered for arm in report["arms"].values() for name in arm["figures"])
-    plots: dict[str, list[str]] = {}
-    for figure in figures:
-        if (name := _family(axis, figure)) is not None:
-            plots.setdefault(name, []).append(figure)
-    order = sorted(plots, key=_rank)
     settings = _settings(axis, jobs)
     arms = list(dict.fromkeys(name for report in ordered for name in report["arms"]))
+    together = len(arms) * len(settings) <= MOST_BY_TWO
+    plots: dict[str, list[str]] = {}
+    for figure in figures:
+        if (name := _family(axis, figure, together)) is not None:
+            plots.setdefault(name, []).append(figure)
+    order = sorted(plots, key=_rank)
     for name in order:
         lines = [Line("arms", arm, figure) for arm in arms for figure in plots[name]]
         unit = next((found for line in lines if (found := line.unit(ordered))), "")
         told = [
-            _curve(axis, line, setting, places, unit, reports)
+            _curve(line, setting, places, together and axis != STEP, unit, reports)
             for line in lines
             if any(line.figure in report["arms"].get(line.name, {"figures": {}})["figures"] for report in ordered)
             for setting, places in settings.items()
         ]
         drawable = [one for one in told if one.drawable]
-        not_drawn = {one.label: one.points[0].missed for one in told if not one.drawable}
+        not_drawn = {one.label: one.why_not for one in told if not one.drawable}
         not_drawn |= {one.label: "too many curves for one plot" for one in drawable[MOST_CURVES:]}
         better = _higher_is_better(ordered, plots[name][0])
         yield Family(name, unit, better, tuple(drawable[:MOST_CURVES]), not_drawn)
 
 
-def _family(axis: str, figure: str) -> str | None:
-    """The plot that a figure belongs to; None where it is not drawn."""
+def _family(axis: str, figure: str, together: bool) -> str | None:
+    """The plot that a figure belongs to, percentiles of one time `together` in one; None where it is not drawn."""
     if axis == STEP:
         return figure if figure.startswith("quality/") else None
     if not figure.startswith(FIRST):
@@ -154,7 +165,7 @@ def _family(axis: str, figure: str) -> str | None:
     stem, _, last = figure.rpartition("/")
     if not figure.startswith("lat/") or stem == "lat":
         return figure
-    return stem if last in PERCENTILES else None
+    return (stem if together else figure) if last in PERCENTILES else None
 
 
 def _rank(name: str) -> int:
@@ -175,10 +186,10 @@ def _settings(axis: str, jobs: Sequence[Mapping[str, Any]]) -> dict[str, list[tu
 
 
 def _curve(
-    axis: str, line: Line, setting: str, places: Sequence[tuple[float, Column]], unit: str, reports: Reports
+    line: Line, setting: str, places: Sequence[tuple[float, Column]], together: bool, unit: str, reports: Reports
 ) -> Curve:
     percentile = line.figure.rpartition("/")[2]
-    what = [line.name, setting, percentile if percentile in PERCENTILES and axis != STEP else ""]
+    what = [line.name, setting, percentile if together and percentile in PERCENTILES else ""]
     points = tuple(_point(x, line, column, unit, reports) for x, column in places)
     return Curve(" ".join(part for part in what if part), line.figure, points)
 

@@ -26,6 +26,10 @@ _FAR_APART = 30.0
 """From this ratio of the largest number to the smallest, they are drawn on a logarithmic scale."""
 _TWO = 2
 """Jobs whose mean has no band: its t interval, which the numbers have, is thirteen times as wide as they are apart."""
+_LABEL, _SHORT_LABEL = 40, 18
+"""Characters of a curve's name in the legend, and those of which two stand side by side."""
+_MOST_BARS = 12
+"""Jobs of all curves at one place whose own intervals are drawn; of more, the numbers alone."""
 _TICK_APART = 0.085
 _SIDE = 0.014
 _ROOM = 0.05
@@ -98,7 +102,7 @@ def drawn(family: Family, axis: str, place: str) -> Drawn:
     write = writer([None if mean is None else by * mean for mean in means], widths)
     xs = sorted({point.x for point in points})
     caption = _caption(family, axis, unit, write, by)
-    height = _HEIGHT + _PER_LABEL * math.ceil(len(family.curves) / 2)
+    height = _HEIGHT + _PER_LABEL * math.ceil(len(family.curves) / _abreast(family))
     name = key_of(f"curve-{place}-{family.name}")
     figure = plot(name, caption, height, lambda axes: _draw(axes, family, axis, by, unit))
     best = [best_in_words(curve, family.higher_is_better, write, by) for curve in family.curves] if axis == STEP else []
@@ -133,11 +137,12 @@ def _caption(family: Family, axis: str, unit: str, write: Writer, by: float) -> 
 def _draw(axes: Axes, family: Family, axis: str, by: float, unit: str) -> None:
     along = Along.of(family)
     n_curves = len(family.curves)
+    n_jobs = sum(max(len(point.own) for point in curve.points) for curve in family.curves)
     for place, (curve, style) in enumerate(zip(family.curves, LINES, strict=False)):
         aside = (place - (n_curves - 1) / 2) * _SIDE
         _line(axes, curve, along, by, style)
         for point in curve.points:
-            _own(axes, point, along.at(point.x) + aside, by, style["color"])
+            _own(axes, point, along.at(point.x) + aside, by, style["color"], n_jobs <= _MOST_BARS)
         best = best_of(curve, family.higher_is_better) if axis == STEP else None
         if best is not None and best.mean is not None:
             ring: Mapping[str, Any] = {
@@ -155,7 +160,13 @@ def _draw(axes: Axes, family: Family, axis: str, by: float, unit: str) -> None:
     axes.set_xlabel(short(axis, 40))
     axes.set_ylabel(short(unit or "value", 24))
     if n_curves > 1:
-        axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, borderaxespad=0.2, handlelength=2.4)
+        above: Mapping[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
+        axes.legend(ncols=_abreast(family), handlelength=2.4, **above)
+
+
+def _abreast(family: Family) -> int:
+    """Labels of the legend that have room side by side."""
+    return 2 if max(len(short(curve.label, _LABEL)) for curve in family.curves) <= _SHORT_LABEL else 1
 
 
 def _line(axes: Axes, curve: Curve, along: Along, by: float, style: Mapping[str, Any]) -> None:
@@ -167,15 +178,15 @@ def _line(axes: Axes, curve: Curve, along: Along, by: float, style: Mapping[str,
     band = {"color": style["color"], "alpha": 0.14}
     axes.fill_between(at, lows, highs, linewidth=0, gid=f"{PART}band", **band)
     axes.vlines(at, lows, highs, linewidth=5, **band)  # of a point without a neighbour too
-    label = short(curve.label, 26)
+    label = short(curve.label, _LABEL)
     axes.plot(at, means, marker="o", markersize=5, label=label, gid=f"{PART}curve", **style)
 
 
-def _own(axes: Axes, point: Point, at: float, by: float, color: str) -> None:
+def _own(axes: Axes, point: Point, at: float, by: float, color: str, bars: bool) -> None:
     """What each job of a point gave, or a cross at the foot where one gave nothing that can be read."""
     for place, own in enumerate(point.own):
         beside = at + (place - (len(point.own) - 1) / 2) * _SIDE / 2
-        if own.low is not None and own.high is not None:
+        if bars and own.low is not None and own.high is not None:
             axes.plot([beside] * 2, [by * own.low, by * own.high], color=color, linewidth=0.8, gid=f"{PART}interval")
         if len(point.own) > 1:
             dot: Mapping[str, Any] = {"marker": ".", "markersize": 5, "linestyle": "none"}

@@ -70,11 +70,11 @@ def test_a_point_is_a_mean_over_seeds_and_keeps_each_jobs_own() -> None:
 
 def test_what_cannot_be_read_is_said_and_not_drawn_as_if_it_were() -> None:
     """A saturated driver, a time over two sessions, a job without a report: no mean, and the reason."""
-    told = jobs(concurrency=["1", "2", "4", "8"])
-    (found,) = over(told, {0: load(0.1), 1: load(None), 2: load(0.3, n_sessions=2)})
+    told = jobs(concurrency=["1", "2", "4", "8", "16"])
+    (found,) = over(told, {0: load(0.1), 1: load(None), 2: load(0.3, n_sessions=2), 4: load(0.5)})
     p95, p50 = found.families[1].curves
-    assert [point.mean for point in p50.points] == [0.1, None, None, None]
-    said = ["", "the driver was saturated", "taken in 2 sessions", "the job has no report"]
+    assert [point.mean for point in p50.points] == [0.1, None, None, None, 0.5]
+    said = ["", "the driver was saturated", "taken in 2 sessions", "the job has no report", ""]
     assert [point.missed for point in p50.points] == said
     assert [point.mean for point in p95.points][2] == pytest.approx(0.9)
 
@@ -96,6 +96,23 @@ def test_a_curve_without_a_number_is_named_with_its_reason() -> None:
     (family,) = found.families
     assert [curve.label for curve in family.curves] == ["long p50"]
     assert family.not_drawn == {"long p95": "p95 needs 20 rows"}
+
+
+def test_one_place_is_no_curve_and_what_is_judged_by_is_no_axis() -> None:
+    """Of two places one cannot be read; a gate's threshold changes no figure."""
+    told = jobs(concurrency=["1", "2"])
+    (found,) = over(told, {0: load(0.1), 1: load(None)})
+    assert [one.name for one in found.families] == ["tps/system", "lat/e2e_s", "quality/exact"]
+    assert over(jobs(**{"gates.floor.floor": ["0.1", "0.2"]}), {0: load(0.1), 1: load(0.2)}) == []
+
+
+def test_percentiles_of_many_settings_have_plots_of_their_own() -> None:
+    """Of four settings, the two percentiles would be eight curves."""
+    told = jobs(concurrency=["1", "2"], model=list("abcd"))
+    (found,) = over(told, {n: load(0.1 + n) for n in range(8)})
+    names = ["lat/ttft_s/p95", "lat/ttft_s/p50", "lat/e2e_s/p50"]
+    assert [one.name for one in found.families if one.name.startswith("lat/")] == names
+    assert found.families[2].curves[0].label == "long model=a"
 
 
 def test_the_same_numbers_are_drawn_once() -> None:

@@ -179,9 +179,11 @@ def _made_lines(run: StoredRun, sheets: Sequence[Sheet], keys: Sequence[Path]) -
 
     lines = []
     for number, sheet in enumerate(sheets, start=1):
-        what = "pairs" if sheet.scale is None else "answers"
+        what = "pair" if sheet.scale is None else "answer"
         name = "the sheet" if len(sheets) == 1 else f"sheet {number}"
-        said = f"{name} has {len(sheet.tickets)} {what} to judge, of {len(sheet.item_ids)} of {len(run.items)} items"
+        n = len(sheet.tickets)
+        shown = f"{n} {what if n == 1 else f'{what}s'} to judge"
+        said = f"{name} has {shown}, of {len(sheet.item_ids)} of {len(run.items)} items"
         first = "the first" if len(sheet.arms) == 2 else "of two the earlier"
         arms = f"arms {', '.join(sheet.arms)}" + (f" ({first} is the reference)" if sheet.scale is None else "")
         lines.append(f"{said}; {arms}")
@@ -195,7 +197,7 @@ def _made_lines(run: StoredRun, sheets: Sequence[Sheet], keys: Sequence[Path]) -
     for arm, why in whys:
         ids = sorted(one.item_id for one in left_out if (one.arm, one.why) == (arm, why))
         lines.append(f"{len(ids)} of {arm} not shown ({why}): {few(ids)}")
-    lines.append(f"the key stays here: {', '.join(map(str, keys))}")
+    lines.append(f"the key stays here: {keys[0]}" if len(keys) == 1 else f"the keys stay here: {keys[0].parent}")
     lines.append(f"filled sheets come back by: evalflow review {run.run_id} --import FILE ...")
     return [str(printable(line)) for line in lines]
 
@@ -226,7 +228,7 @@ def _result(run: StoredRun, asked: Namespace, options: Options) -> None:
     if asked.json:
         say(lambda: print(as_json(document), end=""))
         return
-    lines = [] if options.quiet else _imported_lines(told)
+    lines = [] if options.quiet else _imported_lines(run, told)
     show = print_review_answer if options.quiet else print_review
     say(lambda: print(*lines, sep="\n", end="\n" if lines else ""))
     say(lambda: show(document, console()))
@@ -248,7 +250,7 @@ def _keep(folder: Path, document: Mapping[str, Any], must: bool) -> None:
             raise OutputError(f"{folder}: cannot be written ({fault.strerror}); make it writable") from None
 
 
-def _imported_lines(told: Sequence[Imported]) -> list[str]:
+def _imported_lines(run: StoredRun, told: Sequence[Imported]) -> list[str]:
     """What each rater's part of each file came to."""
     from evalflow.report.console import printable
 
@@ -257,5 +259,7 @@ def _imported_lines(told: Sequence[Imported]) -> list[str]:
         counts = {"new": one.n_new, "replaced": one.n_changed, "as before": one.n_same, "blank": one.n_blank}
         said = ", ".join(f"{n} {what}" for what, n in counts.items() if n)
         alone = f"; {one.n_comments_alone} comments without a rating are not kept" if one.n_comments_alone else ""
-        lines.append(str(printable(f"{one.path}: {one.rater}: {said}{alone}")))
-    return lines
+        lines.append(f"{one.path}: {one.rater}: {said}{alone}")
+    if told:
+        lines.append(f"evalflow report {run.run_id} puts it on the run's page")
+    return [str(printable(line)) for line in lines]

@@ -97,7 +97,7 @@ def _agreement(told: Told) -> Iterator[tuple[str, ...]]:
 
 
 def _share(figure: Told) -> str:
-    return _shown(figure, lambda value: f"{100 * value:.1f}", " %")
+    return _shown(figure, lambda value: f"{100 * value:.0f}", " %")
 
 
 def _plain(figure: Told) -> str:

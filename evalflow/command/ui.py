@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from evalflow.command.options import CommandParser, Options
@@ -10,6 +11,8 @@ from evalflow.command.options import CommandParser, Options
 
 def ui(words: Sequence[str], options: Options) -> int:  # noqa: ARG001 - every command has this shape
     """Serve the UI until Ctrl-C."""
+    from evalflow.report.console import printable
+    from evalflow.report.terminal import say
     from evalflow.tracking.ui import serve
 
     parser = CommandParser("ui", "--outputs DIR, --uri URI, --port N", __doc__)
@@ -17,4 +20,4 @@ def ui(words: Sequence[str], options: Options) -> int:  # noqa: ARG001 - every c
     parser.add_argument("--uri", default=None)
     parser.add_argument("--port", type=int, default=5000)
     asked = parser.read(words)
-    return serve(asked.outputs, asked.uri, asked.port, lambda address: print(f"{address}  (Ctrl-C ends it)"))
+    return serve(asked.outputs, asked.uri, asked.port, lambda line: say(partial(print, printable(line))))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
 import subprocess
 import sys
+import time
+import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,15 +17,19 @@ from types import FrameType
 
 from evalflow.errors import ExitCode, TrackingError
 from evalflow.tracking.store import ENVIRONMENT, Store, store_at
+from evalflow.tracking.view import VIEW_TAG, view_link
 
 HOST = "127.0.0.1"
 ENDS_WITHIN_S = 10.0
+ANSWERS_WITHIN_S = 5.0
+MOST_VIEWS = 10
 
 
-def serve(outputs: Path, uri: str | None, port: int, announce: Callable[[str], object] = lambda _address: None) -> int:
+def serve(outputs: Path, uri: str | None, port: int, announce: Callable[[str], object] = lambda _line: None) -> int:
     """Show the store until interrupted, and answer with the server's exit code (130 when interrupted).
 
-    `announce` is told the address once it is clear that there is something to show.
+    `announce` is told line by line that the server starts, then where it answers, and the prepared view of each
+    experiment.
 
     Raises:
         TrackingError: there is no store yet, it is a server with pages of its own, or the port is taken.
@@ -30,7 +37,8 @@ def serve(outputs: Path, uri: str | None, port: int, announce: Callable[[str], o
     store = store_at(uri, outputs)
     _check_servable(store)
     _check_free(port)
-    announce(f"http://{HOST}:{port}")
+    address = f"http://{HOST}:{port}"
+    announce(f"starting MLflow at {address} ...")
     # a group of its own, since the server starts workers that would outlive it
     child = subprocess.Popen(
         _command(store, port),
@@ -40,6 +48,9 @@ def serve(outputs: Path, uri: str | None, port: int, announce: Callable[[str], o
     )
     try:
         with _termination_interrupts():
+            if _answers(child, address):
+                for line in [f"{address}  (Ctrl-C ends it)", *_views(address)]:
+                    announce(line)
             return child.wait()
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
@@ -65,6 +76,45 @@ def _check_free(port: int) -> None:
             raise TrackingError(f"{HOST}:{port}: the port cannot be used ({said}); give another one") from None
 
 
+def _answers(child: subprocess.Popen[bytes], address: str) -> bool:
+    """Wait until the server answers: before that a browser is refused. False where it ended first."""
+    while child.poll() is None:
+        try:
+            _asked(f"{address}/health")
+        except OSError:
+            time.sleep(0.1)
+        else:
+            return True
+    return False
+
+
+def _views(address: str) -> list[str]:
+    """The experiments that have a prepared view, each with its link; none where the server does not say."""
+    query = {"max_results": MOST_VIEWS, "order_by": ["last_update_time DESC"]}
+    try:
+        listed = json.loads(_asked(f"{address}/api/2.0/mlflow/experiments/search", json.dumps(query).encode()))
+    except (OSError, ValueError):
+        return []
+    return [
+        f"  {one['name']}: {view_link(address, one['experiment_id'])}"
+        for one in listed.get("experiments", [])
+        if any(tag["key"] == VIEW_TAG for tag in one.get("tags", []))
+    ]
+
+
+def _asked(url: str, body: bytes | None = None) -> bytes:
+    """What the server answers; a proxy has no part in it.
+
+    Raises:
+        OSError: it does not answer, or with an error.
+    """
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    request = urllib.request.Request(url, body, {"Content-Type": "application/json"})
+    with opener.open(request, timeout=ANSWERS_WITHIN_S) as answer:
+        said: bytes = answer.read()
+        return said
+
+
 def _command(store: Store, port: int) -> list[str]:
     # -P: a file in the working folder must not stand in for a library's module
     command = [
@@ -80,7 +130,8 @@ def _command(store: Store, port: int) -> list[str]:
         "--workers",
         "1",
     ]
-    command += ["--backend-store-uri", store.uri]
+    # a line per request would carry the links out of sight
+    command += ["--uvicorn-opts", "--log-level=warning", "--backend-store-uri", store.uri]
     return command if store.artifacts is None else [*command, "--artifacts-destination", store.artifacts]
 
 

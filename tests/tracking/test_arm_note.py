@@ -13,7 +13,7 @@ FIGURES = {
 
 
 def test_it_says_what_the_run_is_of_and_how_sure_its_figures_are():
-    """Arm, seed, run and verdict stand in the first line; then each figure with unit, interval and count, or a reason."""
+    """Arm, seed, run and verdict stand in the first line; then figures with unit, interval and count, or a reason."""
     first, *rest = arm_note(report("r-1"), "greedy", 0, FIGURES, {}).splitlines()
     assert first == "**Arm greedy, seed 0** of run r-1, whose verdict is **fail**"
     text = "\n".join(rest).replace("&nbsp;", "")

@@ -49,7 +49,7 @@ def wait_until(condition: Callable[[], bool], within_s: float) -> bool:
 def test_a_store_that_is_not_there_is_said_so(tmp_path: Path) -> None:
     """Serving a folder without a store is refused with what to do first, and nothing is announced."""
     with pytest.raises(TrackingError, match=r"mlflow\.db: no tracking store there yet; run an experiment first"):
-        serve(tmp_path, None, free_port(), announce=lambda address: pytest.fail(f"announced {address}"))
+        serve(tmp_path, None, free_port(), announce=lambda line: pytest.fail(f"announced {line}"))
 
 
 def test_a_server_is_not_served_again(tmp_path: Path) -> None:
@@ -91,3 +91,27 @@ def test_the_server_shows_the_store_takes_runs_and_ends_with_ctrl_c(make_run: Ma
         code_at_end = child.wait(timeout=30)
     assert code_at_end == 130
     assert wait_until(lambda: not answers(port), within_s=10)
+
+
+def test_it_says_where_the_views_are_once_it_answers(make_run: MakeRun, log: Log, outputs: Path) -> None:
+    """An address is given as open when it answers, and each experiment's prepared view stands under it."""
+    log(make_run("viewed"), experiment="a viewed one")
+    port = free_port()
+    code = (
+        "import sys, pathlib; from evalflow.tracking.ui import serve;"
+        "serve(pathlib.Path(sys.argv[1]), None, int(sys.argv[2]), lambda line: print(line, flush=True))"
+    )
+    command = [sys.executable, "-c", code, str(outputs), str(port)]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    try:
+        assert child.stdout is not None
+        assert child.stdout.readline() == f"starting MLflow at http://127.0.0.1:{port} ...\n"
+        # MLflow's own lines stand between
+        assert f"http://127.0.0.1:{port}  (Ctrl-C ends it)\n" in child.stdout
+        assert answers(port)
+        view = next(line for line in child.stdout if line.startswith("  a viewed one: "))
+        assert view.startswith(f"  a viewed one: http://127.0.0.1:{port}/#/experiments/")
+        assert view.endswith("viewStateShareKey=evalflow\n")
+    finally:
+        os.kill(child.pid, signal.SIGINT)
+        child.communicate(timeout=30)

@@ -147,7 +147,7 @@ def _parts(node: ast.expr) -> list[ast.expr]:
     if isinstance(node, ast.Call) and ast.unparse(node.func) == "next" and isinstance(node.args[0], ast.GeneratorExp):
         return [one.value for one in ast.walk(node.args[0]) if isinstance(one, ast.NamedExpr)]
     if isinstance(node, ast.Tuple):  # a reason beside what it is about
-        return [one for one in node.elts if isinstance(one, ast.Constant | ast.JoinedStr)]
+        return [one for one in node.elts if isinstance(one, ast.Constant | ast.JoinedStr) or ast.unparse(one).isupper()]
     return []
 
 

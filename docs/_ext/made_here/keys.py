@@ -18,6 +18,7 @@ from made_here.markdown import items, sentences, text
 
 EVERYWHERE = {
     "name": "What reports call it.",
+    "path": "The file or folder, relative to the folder that the run is started from.",
     "percentiles": "Which percentiles (0 to 100) are figures.",
     "profile": "Which differences between texts are none.",
     "unit": "What is counted: `grapheme` (what a reader takes for one character), `codepoint`, `word`, or one `label` "
@@ -54,6 +55,8 @@ def keys_of(cls: type, given: Mapping[str, Any], comments: Mapping[str, str] | N
     """
     hints = get_type_hints(cls)
     for one in fields(cls):
+        if not one.init or one.name.startswith("_"):
+            continue
         hint = hints[one.name]
         inner = _inner(hint)
         value = given.get(one.name, MISSING)
@@ -77,7 +80,7 @@ def meaning_of(cls: type, name: str) -> str:
     for one in cls.__mro__:
         if one is object:
             continue
-        if said := _below(one).get(name):
+        if said := said_below(one).get(name):
             return " ".join(text(said).split())
         if said := items(one.__doc__ or "").get(name):
             return said
@@ -87,7 +90,7 @@ def meaning_of(cls: type, name: str) -> str:
 
 
 @cache
-def _below(cls: type) -> Mapping[str, str]:
+def said_below(cls: type) -> Mapping[str, str]:
     """The strings that stand below fields of a class, by field."""
     try:
         tree = ast.parse(inspect.cleandoc("\n" + inspect.getsource(cls)))

@@ -6,16 +6,17 @@ import ast
 import importlib
 import inspect
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields
 from functools import cache
 from typing import Any
 
 import yaml
 
+from evalflow.numeric.logits import PairedRows, nll_rows, paired_from_sums, paired_rows
 from evalflow.runner.build import Builder, Faults
 from made_here.configs import keys_table
-from made_here.keys import class_of, keys_of
+from made_here.keys import class_of, keys_of, said_below
 from made_here.markdown import code, first, raised, table, text
 from made_here.yaml_file import YamlFile, options
 
@@ -31,6 +32,8 @@ FAMILIES = {
     "cost": "Cost",
     "n": "Health: what every run has",
 }
+_LOGITS = {f"numeric.logits.{one.__name__}": one for one in (nll_rows, paired_rows, paired_from_sums)}
+"""What the model's side of a scored text rests on."""
 PLUMBING = ("evalflow.numeric.undefined", "evalflow.numeric.seed")
 READS = {
     "row": "one answer",
@@ -52,8 +55,11 @@ def metrics() -> str:
     parts: list[str] = []
     for family in [*FAMILIES, *sorted(set(by_family) - set(FAMILIES))]:
         if family in by_family:
-            parts += [f"## {FAMILIES.get(family, family)}", *by_family[family]]
-    used = {name: one for option in options("metric") for name, one in _rests_on(_class(option)).items()}
+            intro = [_positions()] if family == "parity" else []
+            parts += [f"## {FAMILIES.get(family, family)}", *intro, *by_family[family]]
+    used = dict(_LOGITS)
+    for option in options("metric"):
+        used |= _rests_on(_class(option), _readings(option))
     parts += _methods_section(used)
     return "\n\n".join(parts)
 
@@ -76,35 +82,48 @@ def _metric(option: YamlFile) -> str:
 
 def _facts(option: YamlFile, cls: Any) -> Iterator[tuple[str, str]]:
     base = cls.figure or f"quality/{option.name}"
-    names = ", ".join(code(f"{base}/{suffix}" if suffix else base) for suffix in _suffixes(option, cls))
+    readings = _readings(option)
+    names = ", ".join(code(f"{base}/{suffix}" if suffix else base) for suffix in readings)
     yield "figures", names + ("" if cls.figure else " (the last word is its key under `metrics`)")
     yield "unit, better", f"{cls.measured_in or 'a plain number'}, {'higher' if cls.higher_is_better else 'lower'}"
     yield "reads", READS[cls.grain] + ("; needs a `target`" if cls.needs_target else "")
-    for head, method in (("statistics", "stats"), ("value", "value"), ("interval", "interval")):
-        if said := _said(cls, method):
-            yield head, said
-    undefined = [said for method in ("value", "readings") for said in raised(_doc(cls, method))]
+    yield "statistics", _said(cls, "stats")
+    for kind, suffixes in _kinds(readings).items():
+        own = len(_kinds(readings)) == 1 or suffixes == [""]
+        of = "" if own else f" of {', '.join(code(suffix) for suffix in suffixes)}"
+        yield f"value{of}", _said(kind, "value")
+        yield f"interval{of}", _said(kind, "interval")
+    undefined = [said for kind in _kinds(readings) for said in raised(_doc(kind, "value"))]
     yield "undefined", "; ".join([f"{cls.empty} (where no unit counts)", *undefined])
-    if rests := _rests_on(cls):
+    if rests := _rests_on(cls, readings):
         yield "rests on", ", ".join(f"[`{name}`](#{name})" for name in rests)
     yield "version", str(cls.version)
 
 
-def _suffixes(option: YamlFile, cls: Any) -> tuple[str, ...]:
-    """The figures of a metric as shipped; none of them depends on a key that has to be given."""
+def _kinds(readings: Mapping[str, Any]) -> dict[Any, list[str]]:
+    """The classes of a metric's figures, each with the ends of their names: most metrics read themselves."""
+    found: dict[Any, list[str]] = {}
+    for suffix, reading in readings.items():
+        found.setdefault(type(reading), []).append(suffix)
+    return found
+
+
+def _readings(option: YamlFile) -> Mapping[str, Any]:
+    """The figures of a metric as shipped, by the end of their names; none depends on a key that has to be given."""
+    cls = _class(option)
     given = {key: value for key, value in option.values.items() if key != "_target_"}
     if not any(value == "???" or str(value).startswith("${") for value in given.values()):
         faults = Faults()
         made = Builder(("evalflow",), faults).build(option.values, option.name)
         if made is None:
             raise ValueError(f"{option.name}: {faults.found}")
-        return tuple(made.readings())
+        return dict(made.readings())
     made = object.__new__(cls)
     defaults = {one.name: one.default for one in fields(cls) if one.default is not MISSING}
     for key, value in {**defaults, **given}.items():
         elsewhere = re.fullmatch(r"\$\{oc\.select:[\w.]+,(.*)\}", str(value))
         object.__setattr__(made, key, yaml.safe_load(elsewhere[1]) if elsewhere else value)
-    return tuple(made.readings())
+    return dict(made.readings())
 
 
 def _doc(cls: Any, method: str) -> str:
@@ -116,17 +135,19 @@ def _said(cls: Any, method: str) -> str:
     return " ".join(text(_doc(cls, method)).split()).replace(", unless the metric says otherwise", "")
 
 
-def _rests_on(cls: Any) -> dict[str, Any]:
+def _rests_on(cls: Any, readings: Mapping[str, Any]) -> dict[str, Any]:
     """The functions of `numeric` that a metric calls, by name: in its methods, and in what of `metric` they use."""
     found: dict[str, Any] = {}
     seen: set[Any] = set()
-    todo = [cls]
+    kinds = set(_kinds(readings))
+    todo = [cls, *kinds]
+    unread = () if cls in kinds else ("value", "interval")  # where only its parts are read
     while todo:
         one = todo.pop()
         if one in seen or one.__module__ == "evalflow.metric.protocol":
             continue
         seen.add(one)
-        for function in _methods(one) if inspect.isclass(one) else [one]:
+        for function in _methods(one, unread if one is cls else ()) if inspect.isclass(one) else [one]:
             place = vars(importlib.import_module(function.__module__))
             for used in (place[name] for name in _names(function) if name in place):
                 home = getattr(used, "__module__", None) or ""
@@ -137,10 +158,10 @@ def _rests_on(cls: Any) -> dict[str, Any]:
     return dict(sorted(found.items()))
 
 
-def _methods(cls: Any) -> list[Any]:
-    """The functions that a class really has: of one that calls what it overrides, that too."""
+def _methods(cls: Any, but: Sequence[str]) -> list[Any]:
+    """The functions that a class really has, `but` some: of one that calls what it overrides, that too."""
     found = []
-    for name in dir(cls):
+    for name in (name for name in dir(cls) if name not in but):
         for one in cls.__mro__:
             function = vars(one).get(name)
             if inspect.isfunction(function) and function.__module__.startswith("evalflow.metric"):
@@ -172,6 +193,13 @@ def _methods_section(used: Mapping[str, Any]) -> list[str]:
         undefined = [f"Undefined: {reason}" for reason in raised(said)]
         parts += [f"({name})=\n### {name}", text(said), *undefined]
     return parts
+
+
+def _positions() -> str:
+    """What a walk in lockstep keeps of each position, which all figures of parity are made of."""
+    rows = [(code(name), " ".join(text(said).split())) for name, said in said_below(PairedRows).items()]
+    lead = "Of each position of two arms in lockstep are kept ([formulas](#numeric.logits.paired_from_sums)):"
+    return f"{lead}\n\n{table(('kept', 'what it is'), rows)}"
 
 
 def _health() -> str:

@@ -364,7 +364,7 @@ def test_a_sweep_ends_with_a_line_per_job(cli: Cli, experiment: Experiment) -> N
     assert ran.out.splitlines() == ["fail"]
     loud = cli(*experiment(gates=GATE), "-m", "model.otherwise=right,wrong")
     (jobs,) = [i for i, line in enumerate(loud.out.splitlines()) if line.split()[:2] == ["job", "model.otherwise"]]
-    ends = [line.split()[:3] for line in loud.out.splitlines()[jobs + 2 : jobs + 4]]
+    ends = [line.split()[:3] for line in loud.out.splitlines()[jobs + 1 : jobs + 3]]
     assert (loud.code, ends) == (1, [["0", "right", "pass"], ["1", "wrong", "fail"]])
     assert loud.out.splitlines()[-1] == "Sweep: fail (exit code 1)"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
@@ -150,8 +150,7 @@ def _conclude(family: Sweep, jobs: Jobs, folder: SweepFolder, options: Options, 
 
     from evalflow.report.html.sweep_page_file import SWEEP_PAGE, SweepPage
     from evalflow.report.sweep import summarise, summary_csv
-    from evalflow.report.sweep_table import print_sweep, print_sweep_verdict
-    from evalflow.report.terminal import console, say
+    from evalflow.report.terminal import say
     from evalflow.runner.journal import now_iso
 
     records = [folder.read(number) for number in range(len(family.jobs))]
@@ -176,24 +175,9 @@ def _conclude(family: Sweep, jobs: Jobs, folder: SweepFolder, options: Options, 
     except EvalflowError as fault:
         trouble = fault
     unpaged = None if trouble is not None else page.write()
-
-    def tell_all() -> None:
-        out = console()
-        print_sweep(summary, out)
-        out.print(f"Folder: {folder.folder}", soft_wrap=True)
-        if trouble is None and unpaged is None:
-            out.print(f"Page: {folder.folder / SWEEP_PAGE}", soft_wrap=True)
-
-    def tell_verdict() -> None:
-        if options.json:
-            print(text, end="")
-        elif options.quiet:
-            print(summary["verdict"])
-        else:
-            print_sweep_verdict(summary, console())
-
+    paged = folder.folder / SWEEP_PAGE if trouble is None and unpaged is None else None
     if not options.quiet and not options.json:
-        say(tell_all)
+        say(partial(_tell, summary, reports.values(), folder, paged, options.full))
     complain(None if trouble is None else str(trouble))
     complain(unpaged)
     if interrupted:
@@ -202,8 +186,35 @@ def _conclude(family: Sweep, jobs: Jobs, folder: SweepFolder, options: Options, 
         if not interrupted and trouble is None and reports:
             _track(family, page, options)
     finally:  # whatever ends the tracking
-        say(tell_verdict)
+        say(lambda: print(text, end="") if options.json else _tell_verdict(summary, options))
     return int(summary["exit_code"] if trouble is None else worst([summary["exit_code"], trouble.exit_code]))
+
+
+def _tell(
+    summary: dict[str, Any], reports: Iterable[dict[str, Any]], folder: SweepFolder, page: Path | None, full: bool
+) -> None:
+    from evalflow.report.sweep_screen import print_sweep_screen
+    from evalflow.report.sweep_table import print_sweep
+    from evalflow.report.terminal import console
+
+    out = console()
+    if full:
+        print_sweep(summary, out)
+    else:
+        print_sweep_screen(summary, reports, out)
+    if page is not None:
+        out.print(f"Page: {page}", soft_wrap=True)
+    out.print(f"Folder: {folder.folder}", soft_wrap=True)
+
+
+def _tell_verdict(summary: dict[str, Any], options: Options) -> None:
+    from evalflow.report.sweep_table import print_sweep_verdict
+    from evalflow.report.terminal import console
+
+    if options.quiet:
+        print(summary["verdict"])
+    else:
+        print_sweep_verdict(summary, console())
 
 
 def _track(family: Sweep, page: SweepPage, options: Options) -> None:

@@ -32,7 +32,7 @@ class FigureLines(NamedTuple):
         return sum(map(len, self.entries)) + (self.heading is not None)
 
 
-class _Line(NamedTuple):
+class FigureLine(NamedTuple):
     """Arms whose figure reads the same: what it is, whose, how many they are, and the least and the most rows."""
 
     label: str
@@ -52,48 +52,64 @@ def figure_lines(figures: Sequence[ReadFigure], arms: Told, width: int, room: in
     names = {arm: f"{arm} (control)" if told["conditions"]["control"] else arm for arm, told in arms.items()}
     layouts: tuple[Callable[[], FigureLines | None], ...] = (
         lambda: _abreast(figures, names, width),
-        lambda: _listed(list(_grouped(figures, names, arms, deciding=False)), "arm", width),
+        lambda: listed(list(_grouped(figures, names, arms, deciding=False)), "arm", width),
     )
     for layout in layouts:
         made = layout()
         if made is not None and made.height <= room:
             return made
-    return _listed(list(_grouped(figures, names, arms, deciding=True)), "decided by", width)
+    return listed(list(_grouped(figures, names, arms, deciding=True)), "decided by", width)
 
 
 def _abreast(figures: Sequence[ReadFigure], names: Mapping[str, str], width: int) -> FigureLines | None:
     """A column for each arm; None where they do not fit."""
     cells = [quantities(figure.arms) for figure in figures]
-    columns: list[list[str]] = [["", *(figure.label for figure in figures)]]
-    for arm in dict.fromkeys(name for row in cells for name in row):
-        columns.append([names[arm], *_column([row.get(arm) for row in cells])])
-    widths = [widest(column) for column in columns]
+    arms = dict.fromkeys(name for row in cells for name in row)
+    columns = [(names[arm], [row.get(arm) for row in cells]) for arm in arms]
+    rows = abreast(("", *(figure.label for figure in figures)), columns, width)
+    if rows is None:
+        return None
+    undefined = [hanging(Text(line), width, len(GAP)) for line in _undefined(figures, names)]
+    n_told = [*map(len, cells), *(0 for _ in undefined)]
+    return FigureLines(rows[0], [*([row] for row in rows[1:]), *undefined], n_told)
+
+
+def abreast(
+    labels: Sequence[str], columns: Sequence[tuple[str, Sequence[Quantity | None]]], width: int, counted: bool = True
+) -> list[Text] | None:
+    """A heading and a row for each label but the first, which is the heading's; None where they do not fit.
+
+    Not `counted`, they go without what each is of, which is told elsewhere.
+    """
+    texts = [list(labels), *([head, *_column(cells, counted)] for head, cells in columns)]
+    widths = [widest(column) for column in texts]
     if sum(widths) + len(GAP) * (len(widths) - 1) > width:
         return None
     rows = [
         GAP.join(padded(cell, w, right=place > 0) for place, (cell, w) in enumerate(zip(row, widths, strict=True)))
-        for row in zip(*columns, strict=True)
+        for row in zip(*texts, strict=True)
     ]
-    heading = Text(rows[0], style="bold")
-    undefined = [hanging(Text(line), width, len(GAP)) for line in _undefined(figures, names)]
-    n_told = [*map(len, cells), *(0 for _ in undefined)]
-    return FigureLines(heading, [*([Text(row)] for row in rows[1:]), *undefined], n_told)
+    return [Text(rows[0], style="bold"), *map(Text, rows[1:])]
 
 
-def _column(cells: Sequence[Quantity | None]) -> list[str]:
+def _column(cells: Sequence[Quantity | None], counted: bool) -> list[str]:
     """One arm's figures: values on their points, intervals and counts under each other."""
     there = [cell for cell in cells if cell is not None]
     values = iter(on_the_point([cell.value for cell in there]))
     intervals = widest([cell.interval for cell in there])
     counts = [_n((cell.n, cell.n)) for cell in there]
-    most, marks = widest(counts), widest([cell.marks for cell in there])
+    most, marks = widest(counts), widest([cell.marks for cell in there]) if counted else 0
     texts = []
     for cell in cells:
         if cell is None:
             texts.append("")
             continue
         count = f"n={padded(_n((cell.n, cell.n)), most)}" if cell.reason is None else " " * (most + 2)
-        parts = [next(values), *([padded(cell.interval, intervals)] if intervals else []), count]
+        parts = [
+            next(values),
+            *([padded(cell.interval, intervals)] if intervals else []),
+            *([count] if counted else []),
+        ]
         parts += [padded(f"({cell.marks})" if cell.marks and cell.reason is None else "", marks + 2)] if marks else []
         texts.append(" ".join(parts))
     return texts
@@ -116,7 +132,9 @@ def _is_told(reason: str) -> bool:
     return reason.startswith(("arm unavailable", "the arm has no reference"))
 
 
-def _grouped(figures: Sequence[ReadFigure], names: Mapping[str, str], arms: Told, deciding: bool) -> Iterator[_Line]:
+def _grouped(
+    figures: Sequence[ReadFigure], names: Mapping[str, str], arms: Told, deciding: bool
+) -> Iterator[FigureLine]:
     """A line for each figure and value; `deciding` leaves out the arms that decided nothing."""
     every = [arm for arm, told in arms.items() if not told["conditions"]["control"]]
     for figure in figures:
@@ -131,10 +149,10 @@ def _grouped(figures: Sequence[ReadFigure], names: Mapping[str, str], arms: Told
             shown, n = told[alike[0]], [told[arm].n for arm in alike]
             whose = "every arm" if len(alike) > 2 and alike == every else ", ".join(names[arm] for arm in alike)
             whose += f" ({shown.marks})" if shown.marks else ""
-            yield _Line(figure.label, whose, len(alike), shown, (min(n), max(n)))
+            yield FigureLine(figure.label, whose, len(alike), shown, (min(n), max(n)))
 
 
-def _listed(lines: Sequence[_Line], last: str, width: int) -> FigureLines:
+def listed(lines: Sequence[FigureLine], last: str, width: int) -> FigureLines:
     """Figure, value, interval, count, and whose it is; in sentences where there is no room for a table."""
     values = on_the_point(["" if line.shown.reason else line.shown.value for line in lines])
     intervals = [line.shown.interval for line in lines]
@@ -165,7 +183,7 @@ def _in_columns(cells: Sequence[str], widths: Sequence[int]) -> tuple[str, str, 
     return padded(value, widths[0], True), padded(interval, widths[1]), padded(count, widths[2], True)
 
 
-def _sentence(line: _Line) -> str:
+def _sentence(line: FigureLine) -> str:
     if line.shown.reason:
         return f"{line.label} of {line.whose}: undefined, {line.shown.reason}"
     parts = (f"{line.label} of {line.whose}:", line.shown.value, line.shown.interval, f"n={_n(line.n)}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from rich.console import Console
@@ -14,36 +13,11 @@ from evalflow.report.comparison_lines import comparison_lines
 from evalflow.report.console import STYLE, heading, printable, troubles, verdict_line
 from evalflow.report.figure_lines import FigureLines, figure_lines
 from evalflow.report.gate_lines import amiss_lines, amiss_names, passed_names, passed_table
+from evalflow.report.part import Part, print_blocks, room_of
 from evalflow.report.read_figures import read_figures
 
 Told = Mapping[str, Any]
-LEAST_HEIGHT = 24
 FULL = "evalflow score RUN --full"
-BELOW = 5
-"""Lines that come after the summary: what is left out, page, folder, MLflow's link, and the shell's own."""
-
-
-@dataclass
-class Part:
-    """Lines that belong together, an entry each; without room entries go from its end, down to the `least`."""
-
-    what: str
-    entries: list[list[Text]]
-    least: int
-    title: Text | None = None
-    left: int = 0
-
-    @property
-    def height(self) -> int:
-        """Lines that it takes."""
-        return sum(map(len, self.entries)) + (self.title is not None)
-
-    def shrink(self, over: int) -> int:
-        """Leave out entries until `over` lines are gained, or the least is left; how many still are to be."""
-        while over > 0 and len(self.entries) > self.least:
-            over -= len(self.entries.pop())
-            self.left += 1
-        return over
 
 
 def print_screen(report: Told, console: Console, exit_code: int | None = None) -> None:
@@ -53,7 +27,7 @@ def print_screen(report: Told, console: Console, exit_code: int | None = None) -
     """
     report, width = printable(report), console.width
     verdict = hanging(verdict_line(report, exit_code), width, len(GAP))
-    room = max(LEAST_HEIGHT, console.height) - BELOW - len(verdict)
+    room = room_of(console, len(verdict))
     top = hanging(heading(report), width, len(GAP))
     said = [*troubles(report), *(f"note: {note}" for note in report["notes"])]
     trouble = Part("notes", [_indented(line, width) for line in said], 4)
@@ -72,14 +46,7 @@ def print_screen(report: Told, console: Console, exit_code: int | None = None) -
         over += len(table) - len(passed)
         passed = table
     named = [*(text for entry in amiss.entries for text in entry), *_unnamed(report, amiss, width), *passed]
-    blocks = [[*top, *_lines(trouble)], _lines(figures), _lines(compared), named]
-    blocks = [block for block in blocks if block]
-    for block in blocks:
-        for line in block:
-            console.print(line, soft_wrap=True)
-        if over < 0:
-            console.print()
-            over += 1
+    print_blocks(console, [[*top, *trouble.lines], figures.lines, compared.lines, named], -over)
     n_told = sum(made.n_told[: len(figures.entries)])
     for line in _left_out(report, (trouble, compared, amiss), n_told, width):
         console.print(line, soft_wrap=True)
@@ -87,12 +54,6 @@ def print_screen(report: Told, console: Console, exit_code: int | None = None) -
 
 def _indented(line: str, width: int) -> list[Text]:
     return hanging(Text(line), width, 2 * len(GAP))
-
-
-def _lines(part: Part) -> list[Text]:
-    """A part's lines, under its heading."""
-    lines = [text for entry in part.entries for text in entry]
-    return lines if part.title is None or not lines else [part.title, *lines]
 
 
 def _unnamed(report: Told, amiss: Part, width: int) -> list[Text]:

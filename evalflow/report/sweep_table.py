@@ -1,4 +1,4 @@
-"""A sweep on one screen: its jobs a line each, then the grid."""
+"""The whole of a sweep in tables: its jobs a line each, then the grid."""
 
 from __future__ import annotations
 
@@ -23,10 +23,7 @@ def print_sweep(summary: Mapping[str, Any], console: Console) -> None:
     """Jobs a line each, the grid, and notes; of very many jobs the worst, and the rest is counted."""
     summary = printable(summary)
     jobs, grid = summary["jobs"], merged(summary["grid"])
-    over = ", ".join(f"{axis} ({len(values)})" for axis, values in summary["axes"].items())
-    count = f"{len(jobs)} job{'s' * (len(jobs) != 1)}{f' over {over}' if over else ''}"
-    heading = [summary["experiment"], f"sweep {summary['sweep_id']}", count]
-    console.print(Text(" · ".join(part for part in heading if part), style="bold"))
+    console.print(sweep_heading(summary))
     ordered = jobs if len(jobs) <= JOB_LINES else sorted(jobs, key=severity)
     console.print(_jobs_table(ordered[:JOB_LINES], list(summary["axes"])))
     if left := Counter(word_of(job) for job in ordered[JOB_LINES:]):
@@ -41,6 +38,15 @@ def print_sweep(summary: Mapping[str, Any], console: Console) -> None:
         console.print(Text("".join(notes)))
 
 
+def sweep_heading(summary: Mapping[str, Any]) -> Text:
+    """What was swept over, and how many jobs that made."""
+    n = len(summary["jobs"])
+    over = ", ".join(f"{axis} ({len(values)})" for axis, values in summary["axes"].items())
+    count = f"{n} job{'s' * (n != 1)}{f' over {over}' if over else ''}"
+    heading = [summary["experiment"], f"sweep {summary['sweep_id']}", count]
+    return Text(" · ".join(part for part in heading if part), style="bold")
+
+
 def print_sweep_verdict(summary: Mapping[str, Any], console: Console) -> None:
     """The last line of a sweep."""
     verdict = Text("Sweep: ").append(summary["verdict"], style=STYLE[summary["verdict"]])
@@ -49,7 +55,7 @@ def print_sweep_verdict(summary: Mapping[str, Any], console: Console) -> None:
 
 def _jobs_table(jobs: Sequence[Mapping[str, Any]], axes: Sequence[str]) -> Table:
     """A line per job; a column that no job has anything for is left out."""
-    lines = [_job_line(job, axes) for job in jobs]
+    lines = [[Text(cell) for cell in job_cells(job, axes)] for job in jobs]
     headings = ["job", *axes, "verdict", "exit code", "gates", "why", "run", "seconds"]
     kept = [place for place, name in enumerate(headings) if name in axes or any(line[place] for line in lines)]
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
@@ -63,12 +69,13 @@ def _jobs_table(jobs: Sequence[Mapping[str, Any]], axes: Sequence[str]) -> Table
     return table
 
 
-def _job_line(job: Mapping[str, Any], axes: Sequence[str]) -> list[Text]:
+def job_cells(job: Mapping[str, Any], axes: Sequence[str]) -> list[str]:
+    """Number, what the sweep gave it, verdict, exit code, gates that decided against it, why, run and seconds."""
     gates = [f"{said}: {_some(names)}" for said, names in job["gates"].items() if names]
     said = job["said"] or ""
     code = "" if job["exit_code"] is None else str(job["exit_code"])
     seconds = "" if job["seconds"] is None else f"{job['seconds']:,.1f}"
-    cells = [
+    return [
         str(job["job"]),
         *(job["swept"].get(axis, "") for axis in axes),
         word_of(job),
@@ -78,7 +85,6 @@ def _job_line(job: Mapping[str, Any], axes: Sequence[str]) -> list[Text]:
         job["run_id"] or "",
         "finished before" if job["skipped"] else seconds,
     ]
-    return [Text(cell) for cell in cells]
 
 
 def _some(names: Sequence[str], most: int = 3) -> str:

@@ -73,4 +73,4 @@ def test_a_sweep_over_the_root_seed_works(cli: Cli, home: Path) -> None:
     (folder,) = (home / "outputs" / ".sweeps").glob("*/summary.json")
     grid = json.loads(folder.read_text(encoding="utf-8"))["grid"]
     assert grid
-    assert "(no variation by design)" in ran.out
+    assert "no variation by design: " in ran.out

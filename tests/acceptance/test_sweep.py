@@ -186,7 +186,7 @@ def test_ctrl_c_ends_a_sweep_in_order(home: Path, experiment: Experiment) -> Non
     os.killpg(process.pid, signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert out.splitlines()[-2] == "Sweep: incomplete (exit code 130)"
+    assert out.splitlines()[-1] == "Sweep: incomplete (exit code 130)"
     assert "not run: 5 of 6 jobs" in out
     assert "finishing what is in flight" in err
     again = start(home, [*words, "--quiet"])

@@ -11,7 +11,8 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from evalflow.report.screen import BELOW, print_screen
+from evalflow.report.part import BELOW
+from evalflow.report.screen import print_screen
 from tests.report.by_hand import bare, gate, made
 
 WIDE = "評価器"

@@ -113,6 +113,7 @@ def _preference(one: Preference) -> dict[str, Any]:
         "n_identical": one.n_identical,
         "p": one.p,
         "p_adjusted": one.p_adjusted,
+        "mde": one.mde,
         "test": f"exact sign test over {'clusters' if one.n_units < one.share.n_scored else 'items'}",
         "by_rater": [
             {"rater": own.rater, "counts": asdict(own.counts), "share": _figure(own.share)} for own in one.by_rater

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from scipy.stats import binomtest
+from scipy.stats import binomtest, norm, ttest_1samp
 
 from evalflow.ratings import Choice
 from evalflow.record import Item
@@ -58,6 +58,18 @@ def test_ties_are_half_and_have_no_say_in_the_test() -> None:
     assert found.decided.low is not None and found.decided.low <= ends.low
     assert found.p == pytest.approx(binomtest(6, 8).pvalue)
     assert found.items == Counted(6, 2, 4)
+
+
+def test_with_ties_the_interval_is_students() -> None:
+    """Of scores 0, 1/2 and 1 over items: narrower than that of won and lost would be. What could be shown is told."""
+    found = only("nnnnnnnnoooooootttttttto")
+    ends = ttest_1samp([1.0] * 8 + [0.0] * 8 + [0.5] * 8, 0).confidence_interval()
+    assert (found.share.value, found.share.method) == (0.5, "t")
+    assert (found.share.low, found.share.high) == (pytest.approx(ends.low), pytest.approx(ends.high))
+    sd = (16 / 23) ** 0.5  # of the differences 1, -1 and 0
+    power = norm.ppf(0.975) + norm.ppf(0.8)
+    assert found.mde == pytest.approx(power * sd / 24**0.5 / 2, rel=0.1)  # by the normal, which is a little less
+    assert found.words.endswith(f"this review could have shown {50 + 100 * (found.mde or 0):.0f} %")
 
 
 def test_three_raters_of_ten_items_are_ten_items() -> None:
@@ -119,9 +131,9 @@ def test_the_side_is_looked_at() -> None:
 
 
 def test_what_is_undefined_says_why() -> None:
-    """No share without ties where all were ties; no interval of one item half won; no agreement of one rater."""
+    """No share without ties where all were ties; of one tie hardly an interval; no agreement of one rater."""
     found = only("t")
-    assert (found.share.value, found.share.low) == (0.5, None)
+    assert (found.share.value, found.share.low, found.share.method) == (0.5, pytest.approx(0.0125), "exact bound")
     assert (found.decided.value, found.decided.reason) == (None, "every choice was a tie")
     assert (found.left.value, found.left.reason) == (None, "every choice was a tie")
     assert (found.agreement.alpha.value, found.agreement.alpha.reason) == (None, "nothing was rated by two")

@@ -31,6 +31,8 @@ from evalflow.tracking.sweep_note import DELTA, SUMMARY, outcome, own_notes, ran
 FILES = ("sweep.json", SUMMARY, "summary.csv")
 PAGE = "sweep.html"
 STEP = "step"
+INTERVALS = ("quality/", "delta/")
+"""Groups of figures whose intervals are series too."""
 
 
 def sweep_entry(sweep: FinishedSweep, private: bool, git: str | None) -> Entry:
@@ -108,7 +110,8 @@ def _means(summary: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 def _over_steps(summary: Mapping[str, Any]) -> dict[str, dict[int, float]]:
     """Where training steps were swept: each line's means by step, which MLflow draws as a curve; and their intervals.
 
-    The ends of an interval have a group of their own: a chart each beside the mean's would bury it.
+    The ends of an interval have a group of their own, of a name behind `quality` (groups are sorted): a chart for each
+    end before those of the means would bury them. Counts of rows have none.
     """
     if not all(value.isascii() and value.isdecimal() for value in summary["axes"].get(STEP, [""])):
         return {}
@@ -118,11 +121,10 @@ def _over_steps(summary: Mapping[str, Any]) -> dict[str, dict[int, float]]:
             others = {axis: value for axis, value in cell["at"].items() if axis != STEP}
             labels = axis_labels(others)
             whole = name + "".join(f" {labels[axis]} {value}" for axis, value in others.items())
-            ends = {
-                whole: cell["mean"],
-                **{f"interval/{whole.replace('/', '.')} {end}": cell[end] for end in ("low", "high")},
-            }
-            for key, value in ends.items():
+            told = {whole: cell["mean"]}
+            if name.startswith(INTERVALS):
+                told |= {f"range/{whole.replace('/', '.')} {end}": cell[end] for end in ("low", "high")}
+            for key, value in told.items():
                 if value is not None and math.isfinite(value):
                     found.setdefault(safe_key(key), {})[int(cell["at"][STEP])] = rounded(value)
     return found

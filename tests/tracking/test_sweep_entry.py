@@ -140,9 +140,16 @@ def test_over_training_steps_each_line_is_a_series(tmp_path: Path) -> None:
     entry = over_steps(tmp_path, "150", "1500")
     assert entry.series == {
         "quality/exact long": {150: 0.1, 1500: 0.2},
-        "interval/quality.exact long low": {150: 0.0, 1500: 0.1},
+        "range/quality.exact long low": {150: 0.0, 1500: 0.1},
     }
+    assert sorted(entry.series)[0].startswith("quality/")  # as MLflow sorts its sections
     assert {key for key in entry.metrics if not key.startswith("n/")} == set()
+
+
+def test_a_count_of_rows_is_a_series_without_an_interval(tmp_path: Path) -> None:
+    """Its charts would stand before those of what was asked."""
+    rows = [line("long", "n/coverage", cell(1.0, low=0.9, high=1.0, at={"step": "1"}))]
+    assert over_steps(tmp_path, "1", "2", grid=rows).series == {"n/coverage long": {1: 1.0}}
 
 
 def test_a_step_without_a_number_is_a_gap_and_other_axes_are_series_of_their_own(tmp_path: Path) -> None:

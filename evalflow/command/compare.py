@@ -23,7 +23,7 @@ TAKES = (
     "is the reference; --baseline RUN|last-passed (a gate: exit code 1 where a figure of quality is shown worse than "
     "that run's), --max-loss X (each must be shown to lose less), --coverage X (the least share to be paired of what "
     "the baseline scored), --arms OLD=NEW, --figures A,B, --vary FIELD,FIELD (what is tested on purpose, such as "
-    "concurrency), --json FILE|-, --csv FILE, --html FILE, --tracking-uri URI"
+    "concurrency), --full (all of it, in tables), --json [FILE], --csv FILE, --html FILE, --tracking-uri URI"
 )
 
 
@@ -33,6 +33,7 @@ def compare(words: Sequence[str], options: Options) -> int:
 
     from evalflow.report.compare import Gated, compare_csv, comparison_document
     from evalflow.report.compare_console import print_answer, print_comparison
+    from evalflow.report.compare_screen import print_comparison_screen
     from evalflow.report.terminal import console, say
     from evalflow.runner.regression import held_against
     from evalflow.runner.run_pair import pair_runs
@@ -56,7 +57,7 @@ def compare(words: Sequence[str], options: Options) -> int:
     if asked.json == STDOUT:
         say(lambda: print(text))
     else:
-        show = print_answer if options.quiet else print_comparison
+        show = print_answer if options.quiet else print_comparison if asked.full else print_comparison_screen
         say(lambda: show(document, console()))
     return int(document["exit_code"])
 
@@ -70,7 +71,8 @@ def _parser() -> CommandParser:
     parser.add_argument("--arms", action="append", default=[])
     parser.add_argument("--figures", action="append", default=[])
     parser.add_argument("--vary", action="append", default=[])
-    parser.add_argument("--json", default=None)
+    parser.add_argument("--full", action="store_true")
+    parser.add_argument("--json", nargs="?", const=STDOUT, default=None)
     parser.add_argument("--csv", type=Path, default=None)
     parser.add_argument("--html", type=Path, default=None)
     parser.add_argument("--tracking-uri", default=None)

@@ -1,4 +1,4 @@
-"""A comparison of runs on one screen. Colour only on a terminal; plain text when piped."""
+"""The whole of a comparison of runs in tables. Colour only on a terminal; plain text when piped."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def print_answer(document: Told, console: Console) -> None:
     console.print(Text(f"{title}: ").append(word, style=style).append(f" {rest}"))
 
 
-def _figures(told: Told, *kinds: str) -> Iterator[tuple[Told, Told]]:
+def figures_of(told: Told, *kinds: str) -> Iterator[tuple[Told, Told]]:
     """(candidate, figure) of every figure of these kinds."""
     for candidate in told["candidates"]:
         for one in candidate["figures"]:
@@ -117,16 +117,16 @@ def _compared(told: Told, width: int) -> Table:
     kept = [head for head in heads if width >= ENOUGH or head not in ("p", "pairs", "+/-/=")]
     title = f"Compared item by item, Holm over {told['family']['n_tested']}"
     table = _table(told, title, ("figure", "arm"), kept, ("shown",))
-    for candidate, one in _figures(told, "compared"):
+    for candidate, one in figures_of(told, "compared"):
         if not is_folded(candidate, one):
-            cells = dict(zip(heads, _numbers(one), strict=True))
-            shown_as, style = _conclusion(one), SHOWN.get(one["delta"]["conclusion"], "")
+            cells = dict(zip(heads, numbers(one), strict=True))
+            shown_as, style = conclusion(one), SHOWN.get(one["delta"]["conclusion"], "")
             named = (one["figure"], arms_in_words(one["arms"]))
             _add(table, told, candidate, *named, *(cells[head] for head in kept), shown_as, style=style)
     return table
 
 
-def _numbers(one: Told) -> tuple[str, ...]:
+def numbers(one: Told) -> tuple[str, ...]:
     """Both values, the difference with its interval, p-values, pairs, and on how many of them which side won."""
     delta = one["delta"]
     scale, unit = _scaled(one)
@@ -153,7 +153,7 @@ def _pairs(delta: Told) -> str:
     return f"{delta['n_pairs']}{clusters}" + (f", {len(delta['unpaired'])} unpaired" if delta["unpaired"] else "")
 
 
-def _conclusion(one: Told) -> str:
+def conclusion(one: Told) -> str:
     """What is shown; of nothing, what could have been; and what else a reader must know of it."""
     delta = one["delta"]
     scale, unit = _scaled(one)
@@ -169,7 +169,7 @@ def _beside(told: Told) -> Table:
     """Figures that differ; those that are alike are told in a line."""
     right = (f"in {told['reference']['label']}", f"in {_other(told)}")
     table = _table(told, "Side by side, not tested", ("figure", "arm"), right)
-    for candidate, one in _figures(told, "beside"):
+    for candidate, one in figures_of(told, "beside"):
         if not is_alike(one):
             _add(table, told, candidate, one["figure"], arms_in_words(one["arms"]), *map(shown, one["beside"]))
     return table

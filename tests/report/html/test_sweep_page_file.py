@@ -82,7 +82,7 @@ def test_a_sweep_leaves_its_page_and_says_where(cli: Cli, home: Path, experiment
     assert (ran.code, ran.err) == (0, "")
     (path,) = home.glob("outputs/.sweeps/*/sweep.html")
     lines = ran.out.splitlines()
-    assert lines[lines.index(f"Folder: {path.parent.relative_to(home)}") + 1] == f"Page: {path.relative_to(home)}"
+    assert lines[lines.index(f"Folder: {path.parent.relative_to(home)}") - 1] == f"Page: {path.relative_to(home)}"
     found = read(path.read_text(encoding="utf-8"))
     assert found.one("title").text == f"pass: case sweep {path.parent.name}"
     pages = [link.attributes["href"] for link in found.one("section", id="jobs").every("a")]

@@ -18,13 +18,13 @@ _STEEPEST = 1e6  # tilted so far, the largest difference has all the weight
 _EACH_UP_TO = 2000  # counts that are summed one by one; of more, as many quantiles of one probability
 
 
-def signs_at(differences: ArrayLike, delta: float) -> tuple[float, float]:
-    """The shares of pairs up and down, were the mean of `differences` (N,) as large as |delta| and all else alike.
+def tilted(differences: ArrayLike, delta: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The values (M,) of pairs and their chances (M,), were the mean of `differences` (N,) |delta| and all else alike.
 
     For shares, and whatever has pairs that are level. Up is where their mean lies. Each difference is weighted by
     exp(lambda difference) with the lambda that makes the mean |delta|: of all ways to move a mean the one that moves
     the distribution least (Kullback 1959). Where no pair is level, one is added: it stands for those that a small
-    sample does not show, and that a smaller mean must have. A mean that no weights reach has every pair up.
+    sample does not show, and that a smaller mean must have. A mean that no weights reach has every pair at the top.
 
     Raises:
         Undefined: "zero variance" where every difference is 0, "delta is 0", "no rows" or "non-finite value".
@@ -35,8 +35,7 @@ def signs_at(differences: ArrayLike, delta: float) -> tuple[float, float]:
     largest = float(np.abs(column).max())
     if largest == 0:
         raise Undefined("zero variance")
-    turned = -1.0 if mean(column) < 0 else 1.0
-    scaled = turned * column / largest
+    scaled = column / largest * (-1.0 if mean(column) < 0 else 1.0)
     if (scaled != 0).all():
         scaled = np.append(scaled, 0.0)
     target = abs(finite(delta, "non-finite value")) / largest
@@ -54,8 +53,20 @@ def signs_at(differences: ArrayLike, delta: float) -> tuple[float, float]:
     far = 1.0
     while excess(-far) > 0 or (excess(far) < 0 and far < _STEEPEST):
         far *= 2
-    tilted = weights(far if excess(far) < 0 else float(brentq(excess, -far, far, xtol=1e-12)))
-    return float(tilted[scaled > 0].sum()), float(tilted[scaled < 0].sum())
+    tilt = far if excess(far) < 0 else float(brentq(excess, -far, far, xtol=1e-12))
+    values, codes = np.unique(scaled, return_inverse=True)
+    chances: NDArray[np.float64] = np.bincount(codes, weights=weights(tilt)).astype(np.float64)
+    return values * largest, chances
+
+
+def signs_at(differences: ArrayLike, delta: float) -> tuple[float, float]:
+    """The shares of pairs up and down of `tilted`.
+
+    Raises:
+        Undefined: as `tilted`.
+    """
+    values, chances = tilted(differences, delta)
+    return float(chances[values > 0].sum()), float(chances[values < 0].sum())
 
 
 def normal_signs_at(sd: float, delta: float) -> tuple[float, float]:

@@ -15,6 +15,8 @@ from evalflow.report.console import number, printable
 NAMED = 5
 """Unpaired items that are named; the others are counted."""
 COSTS = ("requests", "tokens_in", "tokens_out", "minutes", "price")
+ENOUGH = 110
+"""Columns of a terminal that whole tables take; where there are fewer, tokens and what an arm was go without."""
 Told = Mapping[str, Any]
 
 
@@ -28,9 +30,9 @@ def print_sizes(document: Told, console: Console) -> None:
         console.print()
         _figure(told, one, console)
     if told["gates"]:
-        console.print()
+        console.print(Text("\nGates on an end of a rate's interval", style="bold"))
         console.print(_gates(told))
-    console.print(_arms(told))
+    console.print(_arms(told, console.width))
     for line in (*_undefined_lines(told), *_loss_lines(told), *_instrument_lines(told), *told["notes"]):
         console.print(Text(f"  {line}"))
 
@@ -57,14 +59,14 @@ def _figure(told: Told, one: Told, console: Console) -> None:
     console.print(title.append(Text(f": {_seen(one)}", style="")))
     for line in _pilot_lines(told, one):
         console.print(Text(f"  {line}"))
-    console.print(_sizes(told, one))
+    console.print(_sizes(told, one, console.width))
     for line in _size_lines(told, one):
         console.print(Text(f"  {line}"))
     seeds = one["seeds"]
     for line in _seed_lines(one):
         console.print(Text(f"  {line}"))
     if seeds["choices"]:
-        console.print(_seeds(told, one))
+        console.print(_seeds(told, one, console.width))
 
 
 def _seen(one: Told) -> str:
@@ -95,9 +97,9 @@ def _pilot_lines(told: Told, one: Told) -> Iterator[str]:
         yield f"{n} of {told['n_items']} items were unpaired ({named}); as large a share is allowed for"
 
 
-def _sizes(told: Told, one: Told) -> Table:
+def _sizes(told: Told, one: Told, width: int) -> Table:
     clustered = one["pilot"]["n_clusters"] < one["pilot"]["n_pairs"]
-    costs = _costs_shown(told)
+    costs = _costs_shown(told, width)
     at_upper = f"at sd {_value(one, one['pilot']['sd_upper'])}"
     heads = ["to show", *(["clusters"] if clustered else []), "items to ask", at_upper, *costs.values()]
     table = _table(heads, ("because",))
@@ -118,15 +120,17 @@ def _size_lines(told: Told, one: Told) -> Iterator[str]:
     if more:
         size = more[-1]
         fewer = f"{number(size['by_t'])} of {number(size['items'])} for {_target(one, size)}"
-        yield f"what decides is the {one['test']} with the mean's interval; the t-test of the MDE takes {fewer}"
+        yield f"what decides is the {one['test']} with the report's interval; the t-test of the MDE takes {fewer}"
+    if any(size["why"] == "seen in the pilot" for size in one["sizes"]):
+        yield "what was seen is as uncertain as the pilot is small: plan for the difference that would matter"
     if any(size["kind"] != "difference" for size in one["sizes"]):
         yield f"margins are one-sided at alpha {one['alpha']:.3g}, with arms that are truly equal"
     if any(size["beyond_dataset"] for size in one["sizes"]):
         yield f"*: more than the {told['n_items']} items that the dataset has"
 
 
-def _seeds(told: Told, one: Told) -> Table:
-    costs = _costs_shown(told)
+def _seeds(told: Told, one: Told, width: int) -> Table:
+    costs = _costs_shown(told, width)
     own = {len(arm["seeds"]) for arm in told["arms"] if arm["arm"] in one["seeds"]["arms"]}
     heads = ["seeds", "sd", "items to ask", *costs.values(), f"{one['pilot']['n_pairs']} items can show"]
     table = _table(heads, ("",))
@@ -165,16 +169,29 @@ def _gates(told: Told) -> Table:
     return table
 
 
-def _arms(told: Told) -> Table:
-    heads = ["a row of", "rows", "errors", "missing", "seeds", "in flight", "requests", "tokens in", "tokens out", "ms"]
+def _arms(told: Told, width: int) -> Table:
+    """What a row of each arm cost; where there is no room, without what the arm was."""
     priced = any(arm["price"] is not None for arm in told["arms"])
-    table = _table([*heads, *(["price"] if priced else [])])
+    counts = ("rows", "errors", "missing")
+    amounts = ("requests", "tokens in", "tokens out", "ms", *(["price"] if priced else []))
+    was = ("seeds", "in flight") if width >= ENOUGH else ()
+    table = _table(["a row of", *counts, *was, *amounts])
     for arm in told["arms"]:
         load = f"{arm['concurrency']}" if arm["rate"] is None else f"{arm['rate']:g} a second"
-        counts = (arm["n_rows"], arm["n_error"], arm["n_planned"] - arm["n_rows"], len(arm["seeds"]))
         ms = None if arm["seconds"] is None else 1000 * arm["seconds"]
-        amounts = [arm["requests"], arm["tokens_in"], arm["tokens_out"], ms, *([arm["price"]] if priced else [])]
-        table.add_row(*map(Text, (arm["arm"], *map(str, counts), load, *map(_amount, amounts))))
+        cells = {
+            "rows": str(arm["n_rows"]),
+            "errors": str(arm["n_error"]),
+            "missing": str(arm["n_planned"] - arm["n_rows"]),
+            "seeds": str(len(arm["seeds"])),
+            "in flight": load,
+            "requests": _amount(arm["requests"]),
+            "tokens in": _amount(arm["tokens_in"]),
+            "tokens out": _amount(arm["tokens_out"]),
+            "ms": _amount(ms),
+            "price": _amount(arm["price"]),
+        }
+        table.add_row(Text(arm["arm"]), *(Text(cells[head]) for head in (*counts, *was, *amounts)))
     return table
 
 
@@ -215,10 +232,12 @@ def _table(heads: Sequence[str], last: Sequence[str] = ()) -> Table:
     return table
 
 
-def _costs_shown(told: Told) -> dict[str, str]:
-    """The columns of a cost; the price where any arm has one."""
-    priced = any(arm["price"] is not None for arm in told["arms"])
-    return {key: key.replace("_", " ") for key in COSTS if key != "price" or priced}
+def _costs_shown(told: Told, width: int) -> dict[str, str]:
+    """The columns of a cost: the price where any arm has one, tokens where there is room."""
+    kept = [key for key in COSTS if width >= ENOUGH or not key.startswith("tokens")]
+    if all(arm["price"] is None for arm in told["arms"]):
+        kept.remove("price")
+    return {key: key.replace("_", " ") for key in kept}
 
 
 def _target(one: Told, target: Told) -> str:

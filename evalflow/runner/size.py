@@ -9,9 +9,10 @@ from typing import Literal
 
 import numpy as np
 
-from evalflow.comparison import reach
+from evalflow.comparison import FEW, reach
 from evalflow.numeric.power import items_equivalent, items_needed, items_non_inferior, mde
-from evalflow.numeric.sign_power import normal_signs_at, pairs_for_signs, signs_at
+from evalflow.numeric.rate_power import items_for_count, items_to_bound
+from evalflow.numeric.sign_power import normal_signs_at, pairs_for_signs, signs_at, tilted
 from evalflow.numeric.undefined import Undefined
 from evalflow.numeric.variance import sd_upper
 from evalflow.runner.compared_run import ComparedRun
@@ -161,7 +162,7 @@ class _Planner:
         own = [Target("difference", shows * times, _why(times)) for times in (2.0, 1.0, 0.5, 0.25)]
         observed = abs(self.pilot.told["delta"])
         if observed > 0:
-            own.append(Target("difference", observed, "what the pilot saw, chance in it"))
+            own.append(Target("difference", observed, "seen in the pilot"))
         own = [target for target in own if target.value <= self._largest]
         return [*sorted(own, key=lambda target: -target.value), *margins]
 
@@ -221,14 +222,19 @@ class _Planner:
         return 1.0 if self.pilot.measure.is_rate else math.inf
 
     def _clusters(self, target: Target, sd: float, by_t: bool = False) -> int:
-        """The clusters that a target takes with this spread; `by_t`, were each mean of a cluster to weigh the same."""
-        interval = max(1.0, self.pilot.unequal)
+        """The clusters that a target takes with this spread; `by_t`, by a t-test over them alone."""
+        needed = {
+            "difference": items_needed,
+            "non-inferior": items_non_inferior,
+            "equivalent": items_equivalent,
+        }[target.kind]
+        n = needed(sd, target.value, self.alpha, self.power)
+        if by_t:
+            return n
+        times = max(1.0, self.pilot.unequal)
         if target.kind == "difference":
-            n, times = items_needed(sd, target.value, self.alpha, self.power), max(interval, self._test(target.value))
-        else:
-            needed = items_non_inferior if target.kind == "non-inferior" else items_equivalent
-            n, times = needed(sd, target.value, self.alpha, self.power), interval
-        return n if by_t else math.ceil(n * times - 1e-9)
+            times = max(times, self._test(target.value))
+        return max(math.ceil(n * times - 1e-9), self._least(target) if self.pilot.measure.is_rate else 0)
 
     def _test(self, difference: float) -> float:
         """How many times the items of a t-test the comparison's own test takes.
@@ -246,6 +252,29 @@ class _Planner:
             return pairs / items_needed(sd, difference, self.alpha, self.power)
         return 1 / WILCOXON_LEAST if kind == "wilcoxon" else 1.0
 
+    def _least(self, target: Target) -> int:
+        """The clusters under which the interval of two rates, widened by exact bounds, does not show a target.
+
+        It is widened until `comparison.FEW` clusters lie on one side of the commonest difference. Fewer do where the
+        exact bound of what is lost from there keeps to the target by itself; arms that are equal lose half of what
+        differs.
+        """
+        by_cluster, power = self.pilot.by_cluster, self.power
+        if target.kind == "difference":
+            values, chances = tilted(by_cluster, target.value)
+            commonest = float(values[chances.argmax()])
+            side = max(float(chances[values < commonest].sum()), float(chances[values > commonest].sum()))
+            lost = float((np.maximum(commonest - values, 0.0) * chances).sum()) / (1 + commonest)
+            bound, alpha = commonest / (1 + commonest), self.alpha / 2
+        else:
+            power = (1 + power) / 2 if target.kind == "equivalent" else power
+            side, lost = float(np.mean(by_cluster != 0)) / 2, float(np.abs(by_cluster).mean()) / 2
+            bound, alpha = target.value, self.alpha
+        found = [items_for_count(side, FEW, power)] if side > 0 else []
+        if lost < bound:
+            found.append(items_to_bound(lost, bound, alpha, power))
+        return min(found, default=FEW)
+
     def _items(self, clusters: int) -> int:
         """Items of so many clusters, as large as the pilot's."""
         return math.ceil(clusters * self.pilot.n_pairs / self.pilot.n_clusters - 1e-9)
@@ -256,4 +285,4 @@ class _Planner:
 
 
 def _why(times: float) -> str:
-    return {2.0: "twice the MDE", 1.0: "the report's MDE", 0.5: "half the MDE", 0.25: "a quarter of it"}[times]
+    return {2.0: "twice the MDE", 1.0: "the MDE", 0.5: "half the MDE", 0.25: "a quarter of it"}[times]

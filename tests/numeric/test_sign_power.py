@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, multinomial
 
-from evalflow.numeric.sign_power import normal_signs_at, pairs_for_signs, sign_power, signs_at
+from evalflow.numeric.sign_power import normal_signs_at, pairs_for_signs, sign_power, signs_at, tilted
 from evalflow.numeric.undefined import Undefined
 
 POOL = [1.0] * 12 + [-1.0] * 6 + [0.0] * 42
@@ -68,6 +68,16 @@ def test_more_than_any_pair_differs_by_has_all_pairs_up():
 def test_a_pilot_that_only_went_up_still_has_level_pairs():
     """Of differences of 1/2 alone a mean of 0.1 has one pair in five up, and none down."""
     assert signs_at([0.5, 0.5, 0.5], 0.1) == pytest.approx((0.2, 0.0), abs=1e-9)
+
+
+def test_a_tilt_moves_every_value():
+    """Of 1/3, 1/3 and 1 with a mean of 5/9 a smaller mean has more of the small ones, and a level pair none had."""
+    values, chances = tilted([1 / 3, 1 / 3, 1.0], 0.3)
+    assert values == pytest.approx([0, 1 / 3, 1])
+    assert (float(chances.sum()), float(values @ chances)) == pytest.approx((1.0, 0.3))
+    # chances over the pool's counts (1, 2, 1) grow by one factor per unit of difference
+    growth = np.log(chances / np.array([1, 2, 1]))
+    assert (growth[1] - growth[0]) * 3 == pytest.approx(growth[2] - growth[0])
 
 
 def test_normal_differences():

@@ -38,7 +38,7 @@ def test_a_difference_on_one_screen(tmp_path: Path) -> None:
     cells = row(text, "0.100")
     assert cells[1:5] == [f"{size['asked']}*", str(size["asked_upper"]), str(2 * size["asked"]), "-"]
     assert "*: more than the 20 items that the dataset has" in text
-    assert "what decides is the exact sign test with the mean's interval" in text
+    assert "what decides is the exact sign test with the report's interval" in text
     assert "seeds: both arms are greedy, so another seed gives the same answers" in text
     assert "tokens in of old and new: undefined: 20 of 20 answers lack a count of tokens" in text
     assert row(text, "high")[-6:] == ["0.8,", "were", "0.900", "the", "true", "rate"]

@@ -12,6 +12,7 @@ from scipy.stats import chi2
 from statsmodels.stats.power import TTestPower
 
 from evalflow.comparison import Measure, Paired, conclude
+from evalflow.numeric.rate_power import items_to_bound
 from evalflow.runner.compared_run import ComparedRun
 from evalflow.runner.pilot_cost import arm_cost
 from evalflow.runner.size import FigureSize, Wanted, size_of
@@ -97,7 +98,7 @@ def test_without_a_difference_there_are_several(tmp_path: Path) -> None:
     assert one.shows is not None and values == sorted(values, reverse=True)
     assert values == pytest.approx(sorted([*(one.shows * times for times in (2, 1, 0.5, 0.25)), 0.2], reverse=True))
     taken = {size.target.why: size.items or 0 for size in one.sizes}
-    assert taken["the report's MDE"] == 20
+    assert taken["the MDE"] == 20
     assert taken["a quarter of it"] / taken["half the MDE"] == pytest.approx(4, rel=0.03)
 
 
@@ -132,6 +133,26 @@ def test_a_pilot_without_a_size_says_why(tmp_path: Path) -> None:
     one = sized(pilot_run(tmp_path, {("old", 0): "www", ("new", 0): "rrr"}), difference=0.1)
     assert (one.pilot, one.sizes, one.seeds) == (None, (), ())
     assert one.reason is not None and one.reason.startswith("zero variance")
+
+
+def test_a_few_clusters_do_not_carry_a_rates_interval(tmp_path: Path) -> None:
+    """Eight clusters that gained 1, 2/3 or 1/3 would need three by a t-test. But the report widens the interval of two
+    rates by exact bounds, and from 1, the commonest, a loss of half of what there is to lose is excluded by no fewer
+    than six that lose nothing (0.5^6 < 0.025); here some do lose."""
+    said = {("old", 0): "w" * 24, ("new", 0): "rrr" * 5 + "rrw" * 2 + "rww"}
+    run = pilot_run(tmp_path, said, per_cluster=3)
+    size = next(size for size in sized(run).sizes if size.target.why == "seen in the pilot")
+    assert size.clusters is not None and size.by_t is not None
+    assert size.by_t <= 12 and 6 < size.clusters <= 14
+
+
+def test_a_margin_may_be_kept_by_an_exact_bound(tmp_path: Path) -> None:
+    """Three in sixty differ: with so little variance a t-test would take 33 items, and its interval is not believed; an
+    exact bound of a loss of 0.025 keeps a margin of 0.1 from 76 on."""
+    said = {("old", 0): "ww" + "r" + "w" * 57, ("new", 0): "rw" + "w" + "r" + "w" * 56}
+    (size, _) = sized(pilot_run(tmp_path, said), margin=0.1).sizes
+    assert size.by_t is not None and size.items is not None
+    assert 30 <= size.by_t <= 36 and size.items == items_to_bound(1.5 / 60, 0.1)
 
 
 def test_large_clusters_weigh_more(tmp_path: Path) -> None:

@@ -62,7 +62,18 @@ CHECKED = {"docs/reference/python.md": _python_page}
 """What must hold once a page has been carried out, where running through it is not enough."""
 
 
-@pytest.mark.parametrize("page", [name for name, text in PAGES.items() if blocks(name, text)])
+SLOW = ("docs/experiments/checkpoints.md", "docs/how_to/sweep.md")
+"""Pages that train a model or run a sweep: a minute each. That they can be read as pages is tested all the same."""
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else [])
+        for name, text in PAGES.items()
+        if blocks(name, text)
+    ],
+)
 def test_a_page_does_what_it_says(page: str, workshop: Workshop) -> None:
     """Every block of it, in order; what a page writes as an experiment also composes."""
     for block in blocks(page, PAGES[page]):

@@ -62,12 +62,14 @@ def _gates(values: Mapping[str, Any]) -> list[tuple[str, str, str, str]]:
         reads = [code(node["figure"])] if "figure" in node else []
         reads += [f"of {code(node[key])}" for key in ("arm", "comparison") if key in node]
         reads += [f"where {key} is {value}" for key, value in node.get("where", {}).items()]
-        asks = ", ".join(f"{key} {_plain(node[key])}" for key in CONDITIONS if key in node)
+        asks = ", ".join(_asked(key, node[key]) for key in CONDITIONS if key in node)
         asks += "; must fail (a control)" if node.get("expect") == "fail" else ""
         asks += "; reports only" if node.get("report_only") else ""
         rows.append((code(name), " ".join(reads) or "as in its set", asks, str(node.get("on_fail", ""))))
     return rows
 
 
-def _plain(value: Any) -> str:
-    return code(value) if isinstance(value, str) and value.startswith("$") else str(value)
+def _asked(key: str, value: Any) -> str:
+    if value is True:
+        return key
+    return f"{key} {code(value) if isinstance(value, str) and value.startswith('$') else value}"

@@ -32,7 +32,7 @@ evalflow: declarative experiments for language models
   evalflow plan RUN [--difference X]     from a pilot run: the items and seeds that the next one takes, and their cost
   evalflow merge RUN RUN ...             put the shards of a run together
   evalflow track RUN                     log a stored run to MLflow
-  evalflow report RUN [--to FILE]        write the run's HTML page anew; with --private without prompts and answers
+  evalflow report RUN [--to FILE]        write the HTML page of a run or sweep anew; with --private without answers
   evalflow export RUN [--to DIR]         rows, figures, comparisons and gates as CSV
   evalflow adjudicate RUN [--out FILE]   where annotators part, in context, as CSV; or --confusions
   evalflow review RUN --to DIR           blind sheets of answers for people to judge; --import FILE reads them filled

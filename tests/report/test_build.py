@@ -454,6 +454,14 @@ def test_the_schema_refuses_what_is_no_report(report: dict[str, Any], change: An
     assert valid(changed)
 
 
+def test_a_report_says_its_training_step(tmp_path: Path, report: dict[str, Any]):
+    """Where the config does; it is no part of the instrument, and a step below 0 is none."""
+    without, stepped = made(tmp_path)[0], made(tmp_path, step=1500)[0]
+    assert (without["step"], stepped["step"], valid(stepped)) == (None, 1500, [])
+    assert stepped["instrument"]["hash"] == without["instrument"]["hash"]
+    assert valid({**report, "step": -1}) and valid({**report, "step": 1.5})
+
+
 def test_no_part_of_a_report_may_be_left_out(report: dict[str, Any]):
     """Every key of the report is required but the training step, which reports of before had no place for."""
     for key in report.keys() - {"step"}:

@@ -110,6 +110,7 @@ def test_many_seeds_of_a_greedy_arm_are_said_to_be_one() -> None:
         ),
         ({"where": {"knid": "x"}}, fault("where.knid", "items have no such key", "did you mean kind?")),
         ({"limit": 0}, fault("limit", "it is 0", "give at least 1")),
+        ({"step": -1}, fault("step", "it is -1", "give the training step of the checkpoint, 0 or more, or null")),
         ({"name": "a/b"}, fault("name", "it is 'a/b'", "give one that can name a folder")),
         (
             {"shard": {"index": 2, "of": 2}},

@@ -13,7 +13,7 @@ from evalflow.report.html.curve import STEP, Curve, Family, Point
 from evalflow.report.html.figure_table import Cell
 from evalflow.report.html.latencies import key_of
 from evalflow.report.html.plot import INK, LINES, PART, Plot, plot
-from evalflow.report.html.shown_number import Writer, scale, tick, writer
+from evalflow.report.html.shown_number import Writer, scale, tick, writer_by_means
 from evalflow.report.html.shown_text import short
 
 if TYPE_CHECKING:
@@ -99,7 +99,8 @@ def drawn(family: Family, axis: str, place: str) -> Drawn:
     means = [point.mean for point in points]
     by, unit = scale(family.unit, [*means, *(own.value for point in points for own in point.own)])
     widths = [by * (p.high - p.low) for p in points if p.low is not None and p.high is not None]
-    write = writer([None if mean is None else by * mean for mean in means], widths)
+    ends = [by * end for point in points for end in (point.low, point.high) if end is not None]
+    write = writer_by_means([None if mean is None else by * mean for mean in means], ends, widths)
     xs = sorted({point.x for point in points})
     caption = _caption(family, axis, unit, write, by)
     height = _HEIGHT + _PER_LABEL * math.ceil(len(family.curves) / _abreast(family))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 Writer = Callable[[float], str]
 MINUS = "\u2212"
@@ -28,6 +28,17 @@ def writer(values: Iterable[float | None], widths: Iterable[float | None] = ()) 
     usual = 3 if largest < 10 else 2 if largest < 100 else 1 if largest < 1000 else 0
     decimals = min(_MOST_DECIMALS, max(usual, _two_digits(smallest), _two_digits(narrowest)))
     return lambda value: _signed(f"{value:,.{decimals}f}") if value else "0"
+
+
+def writer_by_means(
+    means: Sequence[float | None], others: Iterable[float | None], widths: Iterable[float | None]
+) -> Writer:
+    """How means and the `others` of their line are written: as the means ask for, unless those are all whole.
+
+    The end of an interval is often many times smaller than the mean, and would ask for digits that nobody needs.
+    """
+    are_whole = all(mean is None or mean == int(mean) for mean in means)
+    return writer([*means, *others] if are_whole else means, widths)
 
 
 def _two_digits(size: float) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 
 from evalflow.report.html.curve import STEP, numbers
 from evalflow.report.html.figure_table import Cell
-from evalflow.report.html.shown_number import Writer, scale, writer
+from evalflow.report.html.shown_number import Writer, scale, writer_by_means
 from evalflow.report.sweep_grid import DELTA, NO_REPORT, NO_SUCH, SEED, Line, merged
 
 ACROSS = ("concurrency", STEP)
@@ -129,7 +129,9 @@ def _line(row: Mapping[str, Any], reports: Reports) -> SweepLine:
     values = [value for of in own for value in of.values()]
     by, unit = scale(row["unit"], [*means, *values])
     widths = [by * (c["high"] - c["low"]) for c in row["cells"] if c["low"] is not None and c["high"] is not None]
-    write = writer([None if mean is None else by * mean for mean in means], widths)
+    ends = [by * end for cell in row["cells"] for end in (cell["low"], cell["high"]) if end is not None]
+    scaled = [None if mean is None else by * mean for mean in means]
+    write = writer_by_means(scaled, [*ends, *(by * value for value in values)], widths)
     methods = {cell["method"] for cell in row["cells"] if cell["method"]}
     least, largest = (min(values), max(values)) if values else (0.0, 0.0)
     cells = tuple(

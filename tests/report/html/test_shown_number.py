@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evalflow.report.html.shown_number import number, scale, signed, tick, writer
+from evalflow.report.html.shown_number import number, scale, signed, tick, writer, writer_by_means
 
 
 def written(values: list[float], widths: list[float] | None = None) -> list[str]:
@@ -42,6 +42,15 @@ def test_an_exact_zero_is_told_from_a_small_number():
     assert written([0.0, 0.0001, 0.2]) == ["0", "0.00010", "0.20000"]
     assert number(0.0) == "0"
     assert number(1e-12) == "1e−12"
+
+
+def test_means_ask_for_their_own_digits_and_whole_ones_for_those_of_their_intervals():
+    """An end near 0 asks for none; an interval around a whole mean is not rounded away."""
+    write = writer_by_means([0.25, 0.5], [0.00022, 0.4], [0.3, 0.2])
+    assert [write(value) for value in (0.25, 0.00022)] == ["0.250", "0.000"]
+    write = writer_by_means([1.0, None, 0.0], [0.839, 0.161], [0.161])
+    assert [write(value) for value in (1.0, 0.839, 0.0)] == ["1.000", "0.839", "0"]
+    assert writer_by_means([60.0], [], [])(60.0) == "60"
 
 
 def test_one_number():

@@ -78,7 +78,8 @@ class Request:
 
     Requests of different `cache_salt` must not share cached prefixes. No part of it may reach the answer. `cache` is
     the arm's regime: a model that can only switch its cache on and off switches it by that. `repeat` is the arm's own
-    seed, of which pass it is.
+    seed, of which pass it is. `content` is the digest of the item but for its prompt (`content_of`), which a
+    model that is `recorded` is told, and no other.
     """
 
     item_id: str
@@ -87,8 +88,9 @@ class Request:
     seed: int
     cache_salt: str = ""
     cache: Cache = "cold"
-
     repeat: int = 0
+    content: str = ""
+
 
 @dataclass(frozen=True)
 class Token:
@@ -119,7 +121,7 @@ class Completion:
 
     `gaps` (s) lie between the chunks that carried text, and `chunk_tokens` are the tokens in each of those chunks, one
     more than there are gaps. `reasoning_tokens` are a part of `tokens_out`. `columns` hold what a scored text's
-    positions got.
+    positions got. `given` are scores that the answer came with, by name, as of another tool that recorded it.
     """
 
     text: str
@@ -136,6 +138,7 @@ class Completion:
     reasoning_tokens: int | None = None
     tokens: tuple[Token, ...] | None = None
     columns: Columns | None = None
+    given: Mapping[str, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -153,6 +156,7 @@ class Row:
 
     `draft` is what the model wrote and `served` what its reader gets, which scoring decides. `stats` holds each
     metric's statistics (None: the metric excludes this row) and `detail` its reasons; both are empty until then.
+    `given` are scores that the answer came with, None where there are none.
     """
 
     run_id: str
@@ -179,6 +183,7 @@ class Row:
     reasoning_tokens: int | None = None
     tokens: tuple[Token, ...] | None = None
     columns: Columns | None = None
+    given: Mapping[str, float] | None = None
     seed_sent: int | None = None
     attempts: int = 1
     stats: Mapping[str, tuple[float, ...] | None] = field(default_factory=dict)

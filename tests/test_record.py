@@ -63,6 +63,7 @@ FULL = Row(
     chunk_tokens=(1, 0, 7),
     reasoning_tokens=0,
     tokens=(Token("a", -0.5, 1.25), Token("\ud83d", -1e-9)),
+    given={"acc": 0.0, "acc_norm": 1 / 3},
     seed_sent=2**31 - 1,
     attempts=2,
     stats={"exact": (1.0,), "none": None},

@@ -35,11 +35,12 @@ def is_inspect(head: Mapping[str, Any]) -> bool:
     return "eval" in head and "status" in head and "version" in head
 
 
-def read_inspect(path: Path) -> Log:
+def read_inspect(path: Path, task: str | None = None) -> Log:
     """The log of a file.
 
     Raises:
-        DataError: it cannot be read, or is of another version; what is wrong with a sample comes from `samples`.
+        DataError: it cannot be read, or is of another version or task; what is wrong with a sample comes from
+            `samples`.
     """
     head = _zip_head(path) if zipfile.is_zipfile(path) else head_of(path)
     if not is_inspect(head):
@@ -48,6 +49,8 @@ def read_inspect(path: Path) -> Log:
         raise DataError(f"{path}: a log of version {head['version']!r:.20}, not {VERSION}; {_CONVERT}")
     about, plan = _mapping(head["eval"]), _mapping(head.get("plan"))
     config, dataset = _mapping(about.get("config")), _mapping(about.get("dataset"))
+    if task not in (None, about.get("task")):
+        raise DataError(f"{path}: its task is {about.get('task')!r}, not {task!r}; name that one, or none")
     n, epochs = dataset.get("samples"), config.get("epochs") or 1
     remarks = []
     if head["status"] != "success":

@@ -12,16 +12,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from evalflow.errors import DataError
 from evalflow.imported.json_text import object_of, read_text
-from evalflow.imported.sample import Log, Sample, split_scores
+from evalflow.imported.sample import Answers, Choice, Log, Sample, split_scores
 from evalflow.record import digest
 from evalflow.text_lines import read_lines
 
 TOOL = "lm-evaluation-harness"
-Answers = Literal["filtered", "written"]
 _NAME = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT[\d.-]+)\.jsonl")
 _TODO = "restore the file, or write it again with --log_samples"
 _OWN = (
@@ -72,19 +71,22 @@ def is_lm_eval(first: Mapping[str, Any]) -> bool:
     return "doc_id" in first and "arguments" in first and "filtered_resps" in first
 
 
-def read_lm_eval(paths: Sequence[Path], wanted: str | None, answer: Answers) -> Log:
-    """The log of files of samples, one a task. `wanted` is the filter, where a task has several.
-
-    `answer` is what a row's text is: `filtered`, as the tool scored it, or `written`, as the model wrote it, every
-    repeat of it.
+def read_lm_eval(paths: Sequence[Path], choice: Choice) -> Log:
+    """The log of files of samples, one a task; a file whose name tells no task is of the one that is wanted.
 
     Raises:
-        DataError: two files are of one task, or a table of results is no JSON; others come from `samples`.
+        DataError: two files are of one task, none is of the wanted one, or a table of results is no JSON; others come
+            from `samples`.
     """
     files: list[_File] = []
+    tasks = {path: named["task"] if (named := _NAME.fullmatch(path.name)) else choice.task or "" for path in paths}
+    if choice.task is not None and choice.task not in tasks.values():
+        said = f"no samples of task {choice.task!r} are there"
+        raise DataError(f"{paths[0].parent}: {said}; choose from {', '.join(sorted(set(tasks.values())))}")
+    paths = [path for path in paths if choice.task in (None, tasks[path])]
     for path in paths:
         named = _NAME.fullmatch(path.name)
-        task, date = (named["task"], named["date"]) if named else ("", "")
+        task, date = tasks[path], named["date"] if named else ""
         twice = next((one.path for one in files if one.task == task), None)
         if twice is not None:
             raise DataError(f"{path}: {twice.name} is of the same task; name one of the files")
@@ -100,7 +102,7 @@ def read_lm_eval(paths: Sequence[Path], wanted: str | None, answer: Answers) -> 
         model=_text_or_none(first.get("model_name")),
         settings=_settings(files),
         files=tuple(one.path for one in files),
-        samples=partial(_samples, files, wanted, answer),
+        samples=partial(_samples, files, choice.filter, choice.answer),
         planned=sum(counts) if len(counts) == len(files) else None,
     )
 

@@ -10,18 +10,22 @@ from pathlib import Path
 from evalflow.errors import DataError
 from evalflow.imported.inspect_log import head_of, is_inspect, read_inspect
 from evalflow.imported.json_text import object_of
-from evalflow.imported.lm_eval import Answers, is_lm_eval, lm_eval_files, read_lm_eval
-from evalflow.imported.sample import Log
+from evalflow.imported.lm_eval import is_lm_eval, lm_eval_files, read_lm_eval
+from evalflow.imported.sample import Choice, Log
 from evalflow.record import digest
 from evalflow.text_lines import read_lines
 
 _GIVE = "give samples_*.jsonl of lm-evaluation-harness (--log_samples), or a log of Inspect"
 
 
-def open_log(path: str, wanted: str | None = None, answer: Answers = "filtered") -> Log:
+ANY = Choice()
+"""A log that holds one thing."""
+
+
+def open_log(path: str, choice: Choice = ANY) -> Log:
     """The log at a path: a file, or a folder that holds one model's.
 
-    `wanted` and `answer` are as of `read_lm_eval`; an Inspect log has neither filters nor two texts of an answer.
+    An Inspect log has neither filters nor two texts of an answer.
 
     Raises:
         DataError: there is none, it is of no known tool, or a folder holds more than one model's.
@@ -32,14 +36,14 @@ def open_log(path: str, wanted: str | None = None, answer: Answers = "filtered")
     if place.is_dir():
         files = lm_eval_files(place)
         if files:
-            return read_lm_eval(files, wanted, answer)
+            return read_lm_eval(files, choice)
         logs = sorted(found for found in place.iterdir() if found.suffix in (".json", ".eval"))
         if len(logs) != 1:
             said = f"it holds {len(logs)} logs of Inspect" if logs else "it holds no log"
             raise DataError(f"{place}: {said}; {'name one of them' if logs else _GIVE}")
         place = logs[0]
     if zipfile.is_zipfile(place):
-        return read_inspect(place)
+        return read_inspect(place, choice.task)
     first = next(islice(read_lines(place), 1), None)
     if first is None:
         raise DataError(f"{place}: it is empty; {_GIVE}")
@@ -47,20 +51,20 @@ def open_log(path: str, wanted: str | None = None, answer: Answers = "filtered")
         head = object_of(first[1], first[0], _GIVE)
         if not is_lm_eval(head):
             raise DataError(f"{first[0]}: no sample of lm-evaluation-harness; {_GIVE}")
-        return read_lm_eval([place], wanted, answer)
-    return _of_content(place, first[1], wanted, answer)
+        return read_lm_eval([place], choice)
+    return _of_content(place, first[1], choice)
 
 
-def _of_content(place: Path, first: str, wanted: str | None, answer: Answers) -> Log:
+def _of_content(place: Path, first: str, choice: Choice) -> Log:
     """A file whose name says nothing: its first line is a sample, or the whole is a log."""
     try:
         if is_lm_eval(object_of(first, "", "")):
-            return read_lm_eval([place], wanted, answer)
+            return read_lm_eval([place], choice)
     except DataError:
         pass  # an object that goes on over many lines
     head = head_of(place)
     if is_inspect(head):
-        return read_inspect(place)
+        return read_inspect(place, choice.task)
     told = "a table of results, without the answers" if "configs" in head else "of no known tool"
     raise DataError(f"{place}: {told}; {_GIVE}")
 

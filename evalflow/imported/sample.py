@@ -6,9 +6,11 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from evalflow.record import FinishReason, Item
+
+Answers = Literal["filtered", "written"]
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,23 @@ class Log:
     samples: Callable[[], Iterator[Sample]]
     planned: int | None = None
     remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What is wanted of a log that holds more than one thing: None where it has to be told by itself.
+
+    `task` is one of a folder's, `filter` one of lm-eval's. `answer` is what a row's text is: `filtered`, as the tool
+    scored it, or `written`, as the model wrote it, every repeat of it.
+    """
+
+    task: str | None = None
+    filter: str | None = None
+    answer: Answers = "filtered"
+
+    def __post_init__(self) -> None:
+        if self.answer not in ("filtered", "written"):
+            raise ValueError(f"answer is {self.answer!r}; choose from filtered, written")
 
 
 def split_scores(given: Mapping[str, Any]) -> tuple[dict[str, float], dict[str, str]]:

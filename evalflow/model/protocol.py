@@ -30,6 +30,11 @@ class Model(Protocol):
     """Whether its answers are the same at any concurrency, as shown by a test; an unfinished run may then be resumed
     at another one."""
 
+    recorded: ClassVar[bool] = False
+    """Whether its answers were recorded elsewhere: then neither decoding nor the sampling seed decide one, a row has
+    no times, and a request holds the digest of its item (`Request.content`), by which one question is told from
+    another."""
+
     def identity(self) -> Mapping[str, Any]:
         """What makes this model the one it is (weights' digest, seat's URL and name); part of the resume key."""
         ...
@@ -40,6 +45,14 @@ class Model(Protocol):
         Asked before anything is started, so that what can be known then costs nothing.
         """
         return None
+
+    def gives(self) -> Sequence[str] | None:
+        """The names of the scores that come with its answers (`Completion.given`); None where they cannot be known."""
+        return ()
+
+    def remarks(self) -> Sequence[str]:
+        """What a reader of its rows has to know beforehand, such as that a recording is not whole."""
+        return ()
 
     async def start(self) -> None:
         """Load weights, open connections.
@@ -64,6 +77,14 @@ class Model(Protocol):
         """
         ...
 
+    def about(self, request: Request) -> Mapping[str, Any]:
+        """What a row of this request holds beside its answer or error, as plain values: what a judge graded, say."""
+        return {}
+
+    def graded_by(self) -> Mapping[str, Any] | None:
+        """Who grades, where its answers are grades: all that makes two judges differ; None where it answers itself."""
+        return None
+
     async def warm(self, request: Request) -> None:
         """Have a group's shared prefix read into the cache; `request` holds it as its prompt, and one token to write.
 
@@ -74,14 +95,6 @@ class Model(Protocol):
 
     async def measure(self, probe: str) -> Sequence[Mapping[str, float]] | None:
         """Measure the arm itself (`fixed_length`, `memory`); None where this model has no such measurement."""
-        return None
-
-    def about(self, request: Request) -> Mapping[str, Any]:
-        """What a row of this request holds beside its answer or error, as plain values: what a judge graded, say."""
-        return {}
-
-    def graded_by(self) -> Mapping[str, Any] | None:
-        """Who grades, where its answers are grades: all that makes two judges differ; None where it answers itself."""
         return None
 
     async def settle(self) -> None:

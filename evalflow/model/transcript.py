@@ -25,6 +25,7 @@ class Transcript(Model):
     """
 
     concurrency_free: ClassVar[bool] = True
+    recorded: ClassVar[bool] = True
 
     path: str
     system: str

@@ -127,6 +127,9 @@ def _answered(step: Step, asked: Asked, completion: Completion, spell: _Spell, m
     # a model that waits before it sends (for a rate limit) says when it did; the rest is ours to say
     paced = getattr(model, "paced", False)
     sent = times.sent if paced and times.sent is not None else spell.began
+    times = replace(times, scheduled=spell.due, sent=sent, end=spell.ended)
+    if getattr(model, "recorded", False):  # how long it takes to look an answer up is no time of a model's
+        times = Times()
     return _row(
         step,
         asked,
@@ -138,12 +141,13 @@ def _answered(step: Step, asked: Asked, completion: Completion, spell: _Spell, m
         tokens_source=completion.tokens_source,
         cached_tokens=completion.cached_tokens,
         cached_source=completion.cached_source,
-        times=replace(times, scheduled=spell.due, sent=sent, end=spell.ended),
+        times=times,
         gaps=gaps,
         chunk_tokens=chunk_tokens,
         reasoning_tokens=completion.reasoning_tokens,
         tokens=completion.tokens,
         columns=completion.columns,
+        given=completion.given,
         attempts=completion.attempts,
         detail=detail,
     )

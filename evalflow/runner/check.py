@@ -9,12 +9,13 @@ from typing import Any
 from evalflow.comparison import Paired
 from evalflow.dataset.protocol import ITEM_KEYS, Selection
 from evalflow.gate import Gate
+from evalflow.metric.given_score import GivenNumber, GivenScore
 from evalflow.metric.health import NAMES, health
 from evalflow.metric.protocol import Metric, figure_names
 from evalflow.runner.build import Faults, nearest
 from evalflow.runner.parts import Parts
-from evalflow.runner.units import PER_ROW
 from evalflow.runner.proof import Proofs, check_proofs
+from evalflow.runner.units import PER_ROW
 
 ROW_KEYS = (*ITEM_KEYS, "status", "finish_reason")
 """What a gate's `where` may name."""
@@ -39,19 +40,31 @@ def check(parts: Parts, selection: Selection | None, faults: Faults) -> None:
         _check_comparison(name, comparison, parts, metrics, figures, faults)
     for name, gate in parts.gates.items():
         _check_gate(name, gate, parts, metrics, figures, faults)
-    for key, metric in parts.metrics.items():
     if all(parts.named[kind] == set(getattr(parts, kind)) for kind in parts.named):
         check_proofs(Proofs(parts.arms, metrics, figures, parts.comparisons, parts.gates), faults)
+    for key, metric in parts.metrics.items():
         of = getattr(metric, "of", None)
         if metric.grain in ("item", "corpus") and of is not None and of not in parts.named["metrics"]:
             faults.add(f"metrics.{key}.of", f"there is no metric {of}", nearest(str(of), parts.named["metrics"]))
         if metric.grain == "pair" and metric.reference not in parts.named["arms"]:
             said = f"there is no arm {metric.reference}"
             faults.add(f"metrics.{key}.reference", said, nearest(metric.reference, parts.named["arms"]))
+        _check_given(key, metric, parts, faults)
         untargeted = [item.id for item in (selection.items if selection else ()) if item.target is None]
         if metric.needs_target and untargeted:
             said = f"{len(untargeted)} items have no target, {untargeted[0]!r} first"
             faults.add(f"metrics.{key}", said, "give every item a target, or remove the metric")
+
+
+def _check_given(key: str, metric: Metric, parts: Parts, faults: Faults) -> None:
+    """A recorded score has to come with the answers of at least one arm."""
+    if not isinstance(metric, GivenScore | GivenNumber) or set(parts.arms) != parts.named["arms"]:
+        return
+    told = [arm.model.gives() if hasattr(arm.model, "gives") else () for arm in parts.arms.values()]
+    given = {name for names in told for name in names or ()}
+    if None not in told and metric.score not in given:
+        said = f"no arm's answers come with a score {metric.score!r}"
+        faults.add(f"metrics.{key}.score", said, nearest(metric.score, given))
 
 
 def owners(metrics: Mapping[str, Metric]) -> dict[str, tuple[str, str]]:
@@ -156,6 +169,8 @@ def _range(gate: Gate, metric: Metric) -> tuple[float, float] | None:
         if gate.count:
             return (0.0, highest)
         return (0.0, 1.0) if gate.comparison is None else (-1.0, 1.0)
+    if metric.ends is not None and gate.comparison is None:
+        return metric.ends
     never_negative = metric.measured_in in ("s", "bytes", "tokens/s", "requests/s") and gate.comparison is None
     return (0.0, highest) if never_negative else None
 
@@ -166,5 +181,3 @@ def _unproduced(where: str, figure: str, parts: Parts, figures: Mapping[str, Any
     group, _, key = figure.partition("/")
     if not unbuilt or (group == "quality" and key.split("/")[0] not in unbuilt):
         faults.add(where, f"no metric produces {figure}", nearest(figure, figures))
-    if metric.ends is not None and gate.comparison is None:
-        return metric.ends

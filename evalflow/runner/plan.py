@@ -130,7 +130,7 @@ def build_plan(
         config=config,
         resume=root.resume,
         summary=root.summary,
-        notes=(*_notes(parts.arms), *_copies(parts.arms, selection.items)),
+        notes=(*_notes(parts.arms), *_remarks(parts.arms), *_copies(parts.arms, selection.items)),
         step=root.step,
     )
 
@@ -165,8 +165,14 @@ def _notes(arms: Mapping[str, PlannedArm]) -> tuple[str, ...]:
     return tuple(
         f"arm {name} is greedy: its {len(planned.arm.seeds)} seeds give the same answers"
         for name, planned in arms.items()
-        if planned.decoding.greedy and len(planned.arm.seeds) > 1
+        if planned.decoding.greedy and len(planned.arm.seeds) > 1 and not getattr(planned.model, "recorded", False)
     )
+
+
+def _remarks(arms: Mapping[str, PlannedArm]) -> tuple[str, ...]:
+    """What the models have to say of themselves, each thing once."""
+    models = [planned.model for planned in arms.values() if hasattr(planned.model, "remarks")]
+    return tuple(dict.fromkeys(remark for model in models for remark in model.remarks()))
 
 
 def _copies(arms: Mapping[str, PlannedArm], items: Sequence[Item]) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from evalflow.numeric.seed import derive_seed
-from evalflow.record import Item, Request, digest
+from evalflow.record import Item, Request, content_of, digest
 from evalflow.runner.parts import PlannedArm
 
 
@@ -79,6 +79,7 @@ def _step(planned: PlannedArm, item: Item, seed: int, root_seed: int, salt: str)
         cache_salt=digest(own)[:16],
         cache=planned.arm.cache,
         repeat=seed,
+        content=content_of(item) if getattr(planned.model, "recorded", False) else "",
     )
     return Step(item, seed, request)
 

@@ -14,12 +14,14 @@ from evalflow.runner.compose import compose_config
 from evalflow.runner.experiments import experiments, shipped_folder
 from evalflow.runner.plan import build_plan
 from tests.graded import finished
+from tests.imported.by_hand import INSPECT
 
 CONF = shipped_folder()
 OPTIONS = sorted(path.relative_to(CONF).as_posix() for path in CONF.glob("*/*.yaml"))
 EXPERIMENTS = [name for name in OPTIONS if name.startswith("experiment/")]
 PARTS = [name for name in OPTIONS if not name.startswith("experiment/")]
 DEFAULTS = {"gate": "evalflow.gate.Gate"}
+CANDIDATE = "arms.candidate.model.path"
 TIMED_SHARES = ("goodput",)
 """Metrics that count answers by how long they took."""
 
@@ -46,12 +48,15 @@ def test_the_folders_are_those_of_the_contract() -> None:
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_an_experiment_composes_and_becomes_a_plan(name: str, home: Path) -> None:
-    """Every shipped one can be planned as it stands; only a seat's place, or a graded run and its arms, must be said."""
+    """Every shipped one can be planned as it stands; only a seat, a graded run and its arms, or logs, must be said."""
     faults = Faults()
     stem, defaults = Path(name).stem, load(name)["defaults"]
     where = ["model.base_url=http://127.0.0.1:9/v1"] if {"override /model": "seat"} in defaults else []
     if {"override /dataset": "graded_run"} in defaults:
         where = [f"dataset.run={finished()}", "+arm@arms.one=graded"]
+    if {"override /dataset": "imported"} in defaults:
+        logs = [f"{key}={INSPECT / name}" for key, name in (("dataset.path", "good.json"), (CANDIDATE, "worse.json"))]
+        where = [*logs, "metrics.score.score=includes"]
     composed = compose_config([f"experiment={stem}", "tracking=none", *where], [], faults)
     assert composed is not None, [str(fault) for fault in faults.found]
     plan = build_plan(composed.config, (), faults)

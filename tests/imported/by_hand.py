@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from evalflow.imported.log import open_log
-from evalflow.imported.sample import Sample
+from evalflow.imported.sample import Choice, Sample
 
 DATA = Path(__file__).parents[1] / "data" / "imported"
 INSPECT = DATA / "inspect"
@@ -52,9 +52,9 @@ def lines_in(path: Path, *lines: dict[str, Any]) -> Path:
     return path
 
 
-def samples_of(path: Path, *settings: Any) -> list[Sample]:
+def samples_of(path: Path, **wanted: Any) -> list[Sample]:
     """The samples of a log."""
-    return list(open_log(str(path), *settings).samples())
+    return list(open_log(str(path), Choice(**wanted)).samples())
 
 
 def inspect_log(*samples: dict[str, Any], **changes: Any) -> dict[str, Any]:

@@ -6,13 +6,14 @@ import pytest
 
 from evalflow.errors import DataError
 from evalflow.imported.log import open_log
+from evalflow.imported.sample import Choice
 from tests.imported.by_hand import lines_in, samples_of, weighed, written
 
 CHOICES = ["Paris", "Rome", "Oslo"]
 
 
-def one_of(tmp_path: Path, *lines: dict[str, Any], settings: tuple[Any, ...] = ()) -> Any:
-    (sample,) = samples_of(lines_in(tmp_path / "samples.jsonl", *lines), *settings)
+def one_of(tmp_path: Path, *lines: dict[str, Any]) -> Any:
+    (sample,) = samples_of(lines_in(tmp_path / "samples.jsonl", *lines))
     return sample
 
 
@@ -97,7 +98,7 @@ def test_repeats_are_those_that_the_filter_left_or_all_that_were_written(tmp_pat
     """The scores are of all of them together, and stand with the first."""
     path = lines_in(tmp_path / "samples.jsonl", written(resps=[[" a", " b", " c"]], filtered_resps=[" a"]))
     assert [(one.repeat, one.answer, one.scores) for one in samples_of(path)] == [(0, " a", {"exact_match": 1.0})]
-    assert [(one.repeat, one.answer, one.scores) for one in samples_of(path, None, "written")] == [
+    assert [(one.repeat, one.answer, one.scores) for one in samples_of(path, answer="written")] == [
         (0, " a", {"exact_match": 1.0}),
         (1, " b", {}),
         (2, " c", {}),
@@ -111,9 +112,9 @@ def test_a_filter_has_to_be_chosen_where_there_are_several(tmp_path: Path) -> No
     path = lines_in(tmp_path / "samples.jsonl", written(filter="strict", filtered_resps=["A"]), written(filter="loose"))
     with pytest.raises(DataError, match=r"under the filters strict, loose; choose one with filter=strict$"):
         samples_of(path)
-    assert [one.answer for one in samples_of(path, "strict")] == ["A"]
+    assert [one.answer for one in samples_of(path, filter="strict")] == ["A"]
     with pytest.raises(DataError, match=r"no document is under the filter 'lose'; choose from loose, strict$"):
-        samples_of(path, "lose")
+        samples_of(path, filter="lose")
 
 
 def test_scores_that_are_no_finite_number_are_left_out_with_the_reason(tmp_path: Path) -> None:
@@ -146,12 +147,15 @@ def test_a_folder_holds_one_models_tasks(tmp_path: Path) -> None:
         "configs": {"sums": {"repeats": 1, "generation_kwargs": {"until": ["x"]}}},
     }
     (folder / f"results_{DATE}.json").write_text(json.dumps(known), encoding="utf-8")
-    log = open_log(str(folder), "loose")
+    log = open_log(str(folder), Choice(filter="loose"))
     assert [(one.id, one.task) for one in log.samples()] == [("sums/0", "sums"), ("sums_easy/0", "sums_easy")]
     assert (log.version, log.model, log.planned) == ("0.4.13", "mine", 3)
     assert log.settings["model_dtype"] == "torch.float32" and "secret" not in str(log.settings)
     assert log.settings["tasks"]["sums"]["generation"] == {"until": ["x"]}
-    assert [one.id for one in open_log(str(tmp_path), "loose").samples()] == ["sums/0", "sums_easy/0"]
+    assert [one.id for one in samples_of(tmp_path, filter="loose")] == ["sums/0", "sums_easy/0"]
+    assert [(one.id, one.task) for one in samples_of(tmp_path, task="sums_easy")] == [("0", "sums_easy")]
+    with pytest.raises(DataError, match=r"no samples of task 'sum' are there; choose from sums, sums_easy$"):
+        samples_of(tmp_path, task="sum")
 
 
 def test_a_folder_of_several_models_or_of_two_runs_is_refused(tmp_path: Path) -> None:

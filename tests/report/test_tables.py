@@ -129,7 +129,7 @@ def test_the_columns_are_those_of_the_records_themselves() -> None:
     assert {*GATE_COLUMNS} - {"gate"} == {*asdict(gate)}
     own = {"prompt", "target", "error_kind", "error_message", "ttft_s", "e2e_s"}
     left_out = {"run_id", "error", "tokens_source", "cached_source", "times", "gaps", "seed_sent", "stats", "detail"}
-    left_out |= {"chunk_tokens", "tokens", "reasoning_tokens", "columns", "schema"}
+    left_out |= {"chunk_tokens", "tokens", "reasoning_tokens", "columns", "given", "schema"}
     assert {*ROW_COLUMNS} - own == {*asdict(ROW)} - left_out
 
 

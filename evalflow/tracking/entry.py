@@ -19,15 +19,17 @@ from typing import Any, Literal
 
 from evalflow.errors import TrackingError
 from evalflow.record import Row
+from evalflow.runner.stored_config import from_yaml, to_yaml
 from evalflow.runner.sweep_record import axis_labels
 from evalflow.tracking.arm_note import arm_note
 from evalflow.tracking.finished_run import FinishedRun
 from evalflow.tracking.items_table import TABLE, TABLE_TAG, TABLE_TAG_VALUE, items_table
 from evalflow.tracking.key import safe_key, safe_text, short_text
 from evalflow.tracking.note import NOTE_TAG, note
+from evalflow.tracking.private_config import private_config
 
-# the others hold or may quote answers; these two do not
-SAFE_FILES = ("report.json", "config.yaml")
+CONFIG = "config.yaml"
+NEEDED_FILES = ("report.json", CONFIG)
 PAGE = "report.html"
 OTHER_FILES = ("junit.xml", PAGE, "console.txt", "rows.jsonl", "scores.jsonl")
 # a longer one pushes the tag's own name out of sight on the run page; report.json has it whole
@@ -80,7 +82,7 @@ def entries(run: FinishedRun, private: bool, git: str | None) -> list[Entry]:
     Raises:
         TrackingError: report.json or config.yaml is gone; or private, and a gate's `rows` are not ids.
     """
-    for name in SAFE_FILES:
+    for name in NEEDED_FILES:
         if not (run.folder / name).is_file():
             raise TrackingError(f"{run.folder / name}: is not there; restore the run's folder")
     if private:
@@ -146,9 +148,7 @@ def _report_entry(run: FinishedRun, shared: Mapping[str, str], place: int) -> En
     gates, undecided = _gate_numbers(report["gates"])
     deltas, told = numbers(_deltas(report["comparisons"]))
     private = PRIVATE_TAG in shared
-    names = ("config.yaml",) if private else SAFE_FILES + OTHER_FILES
-    page = run.private_page() if private else None  # the one in the folder has texts
-    files = [run.folder / name for name in names]
+    files = [] if private else [run.folder / name for name in NEEDED_FILES + OTHER_FILES]
     tags = {
         **shared,
         **undecided,
@@ -163,8 +163,8 @@ def _report_entry(run: FinishedRun, shared: Mapping[str, str], place: int) -> En
         tags=as_tags(tags),
         params=as_params({**_swept(run), "dataset": report["dataset"]["name"], **_step(run)}),
         metrics={**gates, **deltas, **_counts(run)},
-        texts=_private_texts(report, page) if private else {},
-        files=tuple(path for path in files if path.name in SAFE_FILES or path.exists()),
+        texts=_private_texts(run) if private else {},
+        files=tuple(path for path in files if path.name in NEEDED_FILES or path.exists()),
         start_ms=start,
         end_ms=max(start, milliseconds(report["finished"] or report["started"])),
         status="KILLED" if run.interrupted else status,
@@ -336,9 +336,16 @@ def _without_texts(report: Mapping[str, Any]) -> dict[str, Any]:
     return told
 
 
-def _private_texts(report: Mapping[str, Any], page: str | None) -> dict[str, str]:
-    """What a private store gets in place of the folder's own report and page."""
-    own = {"report.json": json.dumps(report, indent=1, ensure_ascii=True, allow_nan=False) + "\n"}
+def _private_texts(run: FinishedRun) -> dict[str, str]:
+    """What a private store gets in place of the folder's own report, config and page, which have texts."""
+    items = (text for item in run.items for text in (item.prompt, item.target))
+    answers = (text for row in run.rows for text in (row.draft, row.served))
+    said = {text for text in (*items, *answers) if text}
+    own = {
+        "report.json": json.dumps(run.report, indent=1, ensure_ascii=True, allow_nan=False) + "\n",
+        CONFIG: to_yaml(private_config(from_yaml(run.folder / CONFIG), said)),
+    }
+    page = run.private_page()
     return own if page is None else {**own, PAGE: page}
 
 

@@ -163,6 +163,7 @@ def test_private_leaves_no_prompt_answer_or_target_anywhere(make_run: MakeRun, l
     rows = [replace(row, draft=secrets["answer"], served=secrets["answer"]) for row in run.rows]
     for name in ("junit.xml", "report.html", "rows.jsonl", "scores.jsonl", "console.txt"):
         (run.folder / name).write_text(" ".join(secrets.values()))
+    (run.folder / "config.yaml").write_text(f"model: {{otherwise: {secrets['answer']}, system: be a zebra}}\n")
     log(replace(run, items=items, rows=rows), private=True)
     stored = [path for path in outputs.rglob("*") if path.is_file()]
     assert {"mlflow.db", "items.json", "report.json"} <= {path.name for path in stored}

@@ -21,7 +21,7 @@ PASSED_ON = {
     "getattr(undefined, 'reason', str(undefined))": "of an Undefined, a division by zero or an overflow",
     "figure.reason": "a figure's own",
     "delta.reason": "a comparison's own",
-    "delta.conclusion": "no reason: the comparison's conclusion",
+    "str(delta['conclusion'])": "no reason: the comparison's conclusion",
     "undefined.reason": "of an Undefined that is caught",
     "why.reason": "of an Undefined that is caught",
     "reason": "the argument of a function that is given one",

@@ -84,7 +84,11 @@ def meaning_of(cls: type, name: str) -> str:
             return " ".join(text(said).split())
         if said := items(one.__doc__ or "").get(name):
             return said
-        if found := [part for part in sentences(one.__doc__ or "") if re.search(rf"`{name}\b", part)]:
+        told = [
+            *sentences(one.__doc__ or ""),
+            *(line[2:] for line in text(one.__doc__ or "").splitlines() if line[:2] == "- "),
+        ]
+        if found := [part for part in told if re.search(rf"`{name}\b", part)]:
             return " ".join(found)
     return EVERYWHERE.get(name, "")
 

@@ -72,7 +72,7 @@ def compose_config(overrides: Sequence[str], folders: Sequence[Path], faults: Fa
 
 
 def register_resolvers() -> None:
-    """Make `${bank:...}` known, a value of the composed dataset's bank, read anew at each use, and `${name_of_arm:}`."""
+    """Make known `${bank:...}`, read from the composed dataset's bank at each use, and `${name_of_arm:}`."""
     OmegaConf.register_new_resolver("bank", _bank, replace=True)
     OmegaConf.register_new_resolver("name_of_arm", _name_of_arm, replace=True)
 

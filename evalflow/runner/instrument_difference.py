@@ -18,10 +18,11 @@ from evalflow.runner.compared_run import ComparedRun, Overlap
 from evalflow.runner.instrument import described
 from evalflow.runner.units import PER_ROW
 
-Trait = Literal["any", "own", "whole", "time", "load", "cache", "served", "text", "parity", "seeds"]
+Trait = Literal["any", "own", "whole", "time", "load", "cache", "served", "text", "parity", "seeds", "graded"]
 """What a figure can depend on beside its rows. `own` is of the metric that differs; `whole` is over all rows at once;
 `time` is a time or a speed, `load` one of the answers themselves, taken under the arm's load and cache; `served` is
-read from what is served, `text` of scored texts, `parity` against the arm's reference, `seeds` over an item's seeds."""
+read from what is served, `text` of scored texts, `parity` against the arm's reference, `seeds` over an item's seeds,
+`graded` a model's opinion."""
 ArmPair = tuple[str, str]
 """The reference's arm and the candidate's."""
 ABSENT = "(none)"
@@ -36,6 +37,7 @@ class Rule:
 
 
 COMPARED = "it is what is compared"
+JUDGE = "another judge grades by another measure"
 LOAD = "a time depends on how many requests are under way"
 RULES: Mapping[str, Rule] = {
     # of the run
@@ -54,6 +56,8 @@ RULES: Mapping[str, Rule] = {
     # of an arm
     "model": Rule((), COMPARED),
     "seat": Rule((), COMPARED),
+    "model.judge": Rule(("graded",), JUDGE),
+    "model.rubric": Rule(("graded",), JUDGE),
     "decoding": Rule((), COMPARED),
     "model.timeouts": Rule(("load",), "the client gives up at another point"),
     "model.retries": Rule(("load",), "the client asks again by other rules"),
@@ -164,6 +168,7 @@ def _traits(metric: Metric, figure: str) -> set[Trait]:
         "text": of_texts,
         "parity": metric.lockstep,
         "seeds": metric.grain == "item",
+        "graded": metric.needs_proof,
     }
     return {trait for trait, is_so in has.items() if is_so}
 

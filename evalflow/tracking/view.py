@@ -49,11 +49,13 @@ def view_state(entries: Sequence[Entry], report: Mapping[str, Any]) -> str:
 
 
 def sweep_view_state(entry: Entry, summary: Mapping[str, Any]) -> str:
-    """The columns after a sweep: what was decided on in its jobs, how many jobs and gates missed, what was swept."""
+    """The columns after a sweep: what was decided on in its jobs, how many jobs and gates missed, what was swept.
+
+    The counts are of the sweep's and the reports' rows alone, so that the figures of the arms stand before them.
+    """
     grid = ranked(summary["grid"])
     keys = list(dict.fromkeys(safe_key(key) for key in grid_keys(grid)))
-    telling = [key for key in keys if key.startswith(("quality/", "delta/"))][: MOST_METRICS - len(COUNTS)]
-    wanted = list(dict.fromkeys([*telling, *COUNTS, *keys]))
+    wanted = list(dict.fromkeys([*keys[: MOST_METRICS - len(COUNTS)], *COUNTS]))
     settings = max((_settings(job["swept"]) for job in summary["jobs"]), key=len, default="")
     longest = max(len(LONGEST_VERDICT), *(len(f"{row['arm']} s0") for row in grid), 0) + len(settings)
     metrics = [*keys, *entry.metrics, "gate/"]

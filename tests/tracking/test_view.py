@@ -62,18 +62,18 @@ def test_a_name_has_the_room_that_it_needs(make_run: MakeRun) -> None:
 
 
 def test_after_a_sweep_the_columns_are_what_was_decided_missed_and_swept(tmp_path: Path) -> None:
-    """A sweep's view has quality and deltas, counts of missed jobs and gates, other figures, its axes, and the arm."""
+    """A sweep's view has quality and deltas, other figures, counts of missed jobs and gates, its axes, and the arm."""
     sweep = swept_in(tmp_path)
     state = json.loads(sweep_view_state(sweep_entry(sweep, private=False, git=None), sweep.summary))
     assert state["selectedColumns"] == [
         "metrics.`quality/exact`",
         "metrics.`delta/exact long_vs_short`",
+        "metrics.`lat/ttft_s/p50`",
+        "metrics.`stability/seed_sd`",
         "metrics.`n/jobs_failed`",
         "metrics.`n/jobs_incomplete`",
         "metrics.`n/gates_failed`",
         "metrics.`n/gates_unreadable`",
-        "metrics.`lat/ttft_s/p50`",
-        "metrics.`stability/seed_sd`",
         "params.`sweep.seed`",
         "params.`sweep.concurrency`",
         "params.`arm`",

@@ -85,10 +85,14 @@ class Family:
 
 @dataclass(frozen=True)
 class Over:
-    """All that is drawn over one axis, what has the same numbers as (its value) another, and what is too much."""
+    """All that is drawn over one axis, what has the same numbers as (its value) another, and what is too much.
+
+    `unreadable` are the plots that have no curve at all, each with the reason of its first.
+    """
 
     axis: str
     families: tuple[Family, ...]
+    unreadable: Mapping[str, str]
     same: Mapping[str, str]
     left_out: tuple[str, ...]
 
@@ -98,12 +102,13 @@ def curves_over(jobs: Sequence[Mapping[str, Any]], axes: Mapping[str, Sequence[s
     found = []
     for axis, values in axes.items():
         if axis != SEED and not axis.startswith(JUDGING) and numbers(values) is not None:
-            families = [one for one in _families(axis, jobs, reports) if one.curves]
-            same = _same(families)
-            own = [one for one in families if one.name not in same]
-            if own:
+            families = list(_families(axis, jobs, reports))
+            same = _same([one for one in families if one.curves])
+            own = [one for one in families if one.curves and one.name not in same]
+            unreadable = {one.name: next(iter(one.not_drawn.values())) for one in families if not one.curves}
+            if own or unreadable:
                 left_out = tuple(one.name for one in own[MOST_PLOTS:])
-                found.append(Over(axis, tuple(own[:MOST_PLOTS]), same, left_out))
+                found.append(Over(axis, tuple(own[:MOST_PLOTS]), unreadable, same, left_out))
     return found
 
 

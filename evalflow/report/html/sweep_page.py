@@ -66,6 +66,7 @@ class CurveSet:
     axis: str
     is_step: bool
     plots: tuple[Drawn, ...]
+    unreadable: tuple[tuple[str, str], ...]
     same: tuple[tuple[str, str], ...]
     left_out: tuple[str, ...]
 
@@ -75,7 +76,8 @@ def curve_sets(summary: Told, reports: Reports) -> list[CurveSet]:
     found = []
     for place, over in enumerate(curves_over(summary["jobs"], summary["axes"], reports)):
         plots = tuple(drawn(one, over.axis, f"{place}") for one in over.families)
-        found.append(CurveSet(over.axis, over.axis == STEP, plots, tuple(over.same.items()), over.left_out))
+        others = tuple(over.unreadable.items()), tuple(over.same.items())
+        found.append(CurveSet(over.axis, over.axis == STEP, plots, *others, over.left_out))
     return found
 
 

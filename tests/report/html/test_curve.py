@@ -103,6 +103,7 @@ def test_one_place_is_no_curve_and_what_is_judged_by_is_no_axis() -> None:
     told = jobs(concurrency=["1", "2"])
     (found,) = over(told, {0: load(0.1), 1: load(None)})
     assert [one.name for one in found.families] == ["tps/system", "lat/e2e_s", "quality/exact"]
+    assert found.unreadable == {"lat/ttft_s": "it can be read at one place alone"}
     assert over(jobs(**{"gates.floor.floor": ["0.1", "0.2"]}), {0: load(0.1), 1: load(0.2)}) == []
 
 

@@ -107,6 +107,15 @@ def test_a_curve_over_steps_says_what_picking_does() -> None:
     assert "optimistic" not in page(summary(told, reports), reports)
 
 
+def test_a_figure_that_no_job_can_read_is_named() -> None:
+    """A driver that was saturated throughout: no plot, the reason, and no word on how to read one."""
+    told = jobs(concurrency=["1", "2"])
+    reports = {n: report({"tps/system": figure(None, unit="tokens/s")}) for n in (0, 1)}
+    curves = read(page(summary(told, reports), reports)).one("section", id="curves")
+    assert "tps/system is not drawn: the driver was saturated" in curves.text
+    assert curves.every("svg") == [] and "The line joins" not in curves.text
+
+
 def test_a_report_that_is_gone_or_was_scored_again_is_told() -> None:
     """The grid stays the sweep's."""
     told, reports = four()

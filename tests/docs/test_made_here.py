@@ -51,7 +51,7 @@ def test_a_key_has_its_type_its_default_and_what_is_said_of_it() -> None:
     )
     assert found["mode"] == keys.Key("mode", "`fast`, `slow`", "`fast`", "how it works;")
     assert found["inner.deep"] == keys.Key("inner.deep", "whole number", "`3`", "`deep` is how far.")
-    assert found["words"] == keys.Key("words", "list of text", "`[]`", "from the file")
+    assert found["words"] == keys.Key("words", "list of text", "`[]`", "From the file.")
     assert found["said"] == keys.Key("said", "text", '`""`', "What stands below it.")
 
 

@@ -41,7 +41,10 @@ def root_keys() -> str:
     from evalflow.runner.parts import Experiment
 
     root = yaml_file(CONF / "config.yaml")
-    rows = keys_of(Experiment, {key: value for key, value in root.values.items() if key != "hydra"}, root.comments)
+    given = {key: value for key, value in root.values.items() if key not in ("hydra", "defaults")}
+    for entry in root.values["defaults"]:
+        given |= entry if isinstance(entry, dict) else {}
+    rows = keys_of(Experiment, given, root.comments)
     return keys_table(rows)
 
 

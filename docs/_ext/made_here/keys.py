@@ -25,6 +25,8 @@ EVERYWHERE = {
     "per item.",
 }
 """Keys that mean the same wherever they stand."""
+LONGEST = 90
+"""Characters of a default that is shown; the YAML file has all of it."""
 PLAIN = {str: "text", int: "whole number", float: "number", bool: "true or false", type(None): "null", Any: "anything"}
 
 
@@ -60,8 +62,9 @@ def keys_of(cls: type, given: Mapping[str, Any], comments: Mapping[str, str] | N
         hint = hints[one.name]
         inner = _inner(hint)
         value = given.get(one.name, MISSING)
-        nested = (isinstance(value, Mapping) and "_target_" in value) or inner is TextProfile
-        meaning = " ".join(filter(None, [meaning_of(cls, one.name), (comments or {}).get(one.name, "")]))
+        nested = "_target_" in str(value) or inner is TextProfile
+        beside = _sentence((comments or {}).get(one.name, ""))
+        meaning = " ".join(filter(None, [meaning_of(cls, one.name), beside])) or EVERYWHERE.get(one.name, "")
         kind = "[text profile](config.md#text-profile)" if inner is TextProfile else _kind(hint)
         if inner is None and nested:
             shown = "see below"
@@ -90,7 +93,7 @@ def meaning_of(cls: type, name: str) -> str:
         ]
         if found := [part for part in told if re.search(rf"`{name}\b", part)]:
             return " ".join(found)
-    return EVERYWHERE.get(name, "")
+    return ""
 
 
 @cache
@@ -140,7 +143,13 @@ def _default(one: Field[Any], value: Any) -> str:
         return "**required**"
     if value is MISSING:
         value = one.default if one.default is not MISSING else one.default_factory()  # type: ignore[misc]
-    return f"`{_yaml(value)}`"
+    said = _yaml(value)
+    return f"`{said if len(said) <= LONGEST else said[:LONGEST] + '...'}`"
+
+
+def _sentence(said: str) -> str:
+    """A comment as a sentence."""
+    return f"{said[0].upper()}{said[1:].rstrip('.')}." if said else ""
 
 
 def _yaml(value: Any) -> str:

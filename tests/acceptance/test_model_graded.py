@@ -198,6 +198,9 @@ def test_a_missing_arm_or_run_is_said_before_anything_is_asked(lab: Lab, cli: Cl
     assert ran.code == 64
     assert "dataset.run: the value is missing" in ran.err
     assert "model.run: it is that of dataset.run, which is missing" in ran.err
+    ran = cli("experiment=model_graded", f"dataset.run={run}", "model.arm=${name_of_arm:}", "tracking=none")
+    assert ran.code == 64
+    assert "it stands in no arm; write the name itself" in ran.err
 
 
 def test_the_shipped_experiment_needs_a_run_and_its_arms(cli: Cli, run: Path) -> None:
@@ -260,6 +263,7 @@ def test_a_model_too_small_to_judge_is_found_out(cli: Cli, run: Path) -> None:
         "+arm@arms.new=graded",
         "tracking=none",
         "+model.judge.probe=off",
+        "decoding.max_tokens=40",
     )
     gates = ran.report["gates"]
     assert gates["judge_agrees"]["outcome"] in ("fail", "unreadable")

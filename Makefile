@@ -3,8 +3,9 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+PEERS := .venv-peers
 
-.PHONY: install demo test check docs bench release-check clean
+.PHONY: install demo test check docs bench peers release-check clean
 
 install: $(STAMP)
 
@@ -39,9 +40,19 @@ bench: $(STAMP)
 	$(BIN)/python tests/bench/bench_statistics.py
 	$(BIN)/python tests/bench/bench_agreement.py
 
-release-check: check
+# tools that some tests run beside ours, in a venv of their own that sees the packages of the other
+peers: $(PEERS)/.installed
+
+$(PEERS)/.installed: $(STAMP)
+	test -x $(PEERS)/bin/python || $(BIN)/python -m venv $(PEERS)
+	$(BIN)/python -c "import sysconfig; print(sysconfig.get_path('purelib'))" \
+		> "$$($(PEERS)/bin/python -c "import sysconfig; print(sysconfig.get_path('purelib'))")/above.pth"
+	$(PEERS)/bin/python -m pip install --quiet lm-eval==0.4.13 inspect-ai==0.3.285
+	touch $@
+
+release-check: check peers
 	$(BIN)/python -m pytest -m "not gpu"
 	$(MAKE) bench
 
 clean:
-	rm -rf $(VENV)
+	rm -rf $(VENV) $(PEERS)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 PIPE_WIDTH, PIPE_HEIGHT = 160, 40
 """A pipe has no size, unless COLUMNS and LINES give it one; 80 columns would fold every table."""
+TERMINAL = (80, 24)
 
 
 def console(stderr: bool = False) -> Console:
@@ -21,17 +22,28 @@ def console(stderr: bool = False) -> Console:
 
     made = Console(highlight=False, markup=False, stderr=stderr)
     if not made.is_terminal:
-        width, height = os.environ.get("COLUMNS", ""), os.environ.get("LINES", "")
-        made.width = int(width) if width.isdecimal() else PIPE_WIDTH
-        made.height = int(height) if height.isdecimal() else PIPE_HEIGHT
+        made.width, made.height = _told("COLUMNS") or PIPE_WIDTH, _told("LINES") or PIPE_HEIGHT
+    elif made.width < 1 or made.height < 1:  # a terminal that does not know its size
+        made.width, made.height = TERMINAL
     return made
+
+
+def _told(name: str) -> int:
+    """A size that the environment gives; 0 where it gives none."""
+    told = os.environ.get(name, "")
+    return int(told) if told.isdecimal() else 0
 
 
 def watched() -> Console:
     """Standard error for what moves: a pipe is no screen, even where colours are forced on it."""
     from rich.console import Console
 
-    return Console(stderr=True, force_interactive=None if sys.stderr.isatty() else False)
+    made = Console(stderr=True)
+    try:
+        moves = made.file.isatty()
+    except ValueError:  # it is closed
+        moves = False
+    return made if moves else Console(stderr=True, force_interactive=False)
 
 
 def say(act: Callable[[], None]) -> None:
@@ -40,5 +52,15 @@ def say(act: Callable[[], None]) -> None:
         act()
         sys.stdout.flush()
         sys.stderr.flush()
-    except (OSError, ValueError, AttributeError, SystemExit):  # rich ends the process on a broken pipe
-        sys.stdout = sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - for good
+    except (OSError, SystemExit):  # rich ends the process on a broken pipe
+        _be_silent()
+    except (ValueError, AttributeError) as fault:
+        if isinstance(fault, UnicodeError) or any(one is None or one.closed for one in (sys.stdout, sys.stderr)):
+            _be_silent()
+        else:  # it is not the stream's: the answer stands, and what could not be told is not lost in silence
+            sys.stderr.write(f"evalflow: not printed ({type(fault).__name__}: {fault}); a defect of evalflow\n")
+
+
+def _be_silent() -> None:
+    """From now on nobody listens."""
+    sys.stdout = sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - for good

@@ -49,7 +49,7 @@ def test_every_experiment_is_in_the_readme():
 
 def test_every_command_of_the_readme_is_there(capsys):
     """The table of commands and the usage name all of them, and each is a module of its own."""
-    assert set(re.findall(r"^\| `evalflow (\w+)[ `]", README, re.M)) == set(COMMANDS)
+    assert set(re.findall(r"^\| \[?`evalflow (\w+)[ `]", README, re.M)) == set(COMMANDS)
     assert main(["--help"]) == 0
     usage = capsys.readouterr().out
     assert all(f"evalflow {name}" in usage for name in COMMANDS)

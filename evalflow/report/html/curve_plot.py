@@ -29,7 +29,11 @@ _TWO = 2
 _LABEL, _SHORT_LABEL = 40, 18
 """Characters of a curve's name in the legend, and those of which two stand side by side."""
 _MOST_BARS = 12
-"""Jobs of all curves at one place whose own intervals are drawn; of more, the numbers alone."""
+"""Jobs of all curves at one place whose own intervals are drawn; of more, their numbers alone."""
+_MOST_DOTS = 400
+"""Jobs of a plot that are drawn by themselves at all."""
+_MOST_PLACES = 40
+"""Places whose numbers are told beside the plot."""
 _TICK_APART = 0.085
 _SIDE = 0.014
 _ROOM = 0.05
@@ -107,9 +111,10 @@ def drawn(family: Family, axis: str, place: str) -> Drawn:
     name = key_of(f"curve-{place}-{family.name}")
     figure = plot(name, caption, height, lambda axes: _draw(axes, family, axis, by, unit))
     best = [best_in_words(curve, family.higher_is_better, write, by) for curve in family.curves] if axis == STEP else []
-    rows = tuple(Row(curve.label, tuple(_cells(curve, xs, by, write))) for curve in family.curves)
+    shown = xs if len(xs) <= _MOST_PLACES else []
+    rows = tuple(Row(curve.label, tuple(_cells(curve, shown, by, write))) for curve in family.curves)
     told = tuple(said for said in best if said is not None)
-    return Drawn(family.name, unit, figure, tuple(map(tick, xs)), rows, told, tuple(family.not_drawn.items()))
+    return Drawn(family.name, unit, figure, tuple(map(tick, shown)), rows, told, tuple(family.not_drawn.items()))
 
 
 def _cells(curve: Curve, xs: Sequence[float], by: float, write: Writer) -> list[Cell]:
@@ -139,11 +144,13 @@ def _draw(axes: Axes, family: Family, axis: str, by: float, unit: str) -> None:
     along = Along.of(family)
     n_curves = len(family.curves)
     n_jobs = sum(max(len(point.own) for point in curve.points) for curve in family.curves)
+    n_dots = sum(len(point.own) for curve in family.curves for point in curve.points)
     for place, (curve, style) in enumerate(zip(family.curves, LINES, strict=False)):
         aside = (place - (n_curves - 1) / 2) * _SIDE
         _line(axes, curve, along, by, style)
-        for point in curve.points:
-            _own(axes, point, along.at(point.x) + aside, by, style["color"], n_jobs <= _MOST_BARS)
+        own = _own(curve, along, aside, by)
+        _jobs(axes, own if n_dots <= _MOST_DOTS else [], n_jobs <= _MOST_BARS, style["color"])
+        _crosses(axes, [along.at(point.x) + aside for point in curve.points if point.missed])
         best = best_of(curve, family.higher_is_better) if axis == STEP else None
         if best is not None and best.mean is not None:
             ring: Mapping[str, Any] = {
@@ -183,24 +190,49 @@ def _line(axes: Axes, curve: Curve, along: Along, by: float, style: Mapping[str,
     axes.plot(at, means, marker="o", markersize=5, label=label, gid=f"{PART}curve", **style)
 
 
-def _own(axes: Axes, point: Point, at: float, by: float, color: str, bars: bool) -> None:
-    """What each job of a point gave, or a cross at the foot where one gave nothing that can be read."""
-    for place, own in enumerate(point.own):
-        beside = at + (place - (len(point.own) - 1) / 2) * _SIDE / 2
-        if bars and own.low is not None and own.high is not None:
-            axes.plot([beside] * 2, [by * own.low, by * own.high], color=color, linewidth=0.8, gid=f"{PART}interval")
-        if len(point.own) > 1:
-            dot: Mapping[str, Any] = {"marker": ".", "markersize": 5, "linestyle": "none"}
-            axes.plot([beside], [by * own.value], color=color, gid=f"{PART}job", **dot)
-    if point.missed:
-        cross: Mapping[str, Any] = {
-            "marker": "x",
-            "markersize": 8,
-            "markeredgewidth": 2,
-            "linestyle": "none",
-            "clip_on": False,
-        }
-        axes.plot([at], [0.03], color=INK, transform=axes.get_xaxis_transform(), gid=f"{PART}unreadable", **cross)
+@dataclass(frozen=True)
+class _Mark:
+    """One job's own number where it is drawn; `alone` where its point has no other."""
+
+    at: float
+    value: float
+    low: float | None
+    high: float | None
+    alone: bool
+
+
+def _own(curve: Curve, along: Along, aside: float, by: float) -> list[_Mark]:
+    """What the jobs of each point gave, a little beside one another."""
+    return [
+        _Mark(
+            along.at(point.x) + aside + (place - (len(point.own) - 1) / 2) * _SIDE / 2,
+            by * own.value,
+            None if own.low is None else by * own.low,
+            None if own.high is None else by * own.high,
+            len(point.own) == 1,
+        )
+        for point in curve.points
+        for place, own in enumerate(point.own)
+    ]
+
+
+def _jobs(axes: Axes, own: Sequence[_Mark], bars: bool, color: str) -> None:
+    """Each job's own interval as a thin bar, and its number as a dot where the mean is not that very number."""
+    told = [(mark.at, mark.low, mark.high) for mark in own if mark.low is not None and mark.high is not None]
+    if bars and told:
+        at, lows, highs = zip(*told, strict=True)
+        axes.vlines(at, lows, highs, color=color, linewidth=0.8, gid=f"{PART}interval")
+    if dots := [(mark.at, mark.value) for mark in own if not mark.alone]:
+        look: Mapping[str, Any] = {"marker": ".", "markersize": 5, "linestyle": "none", "color": color}
+        axes.plot(*zip(*dots, strict=True), gid=f"{PART}job", **look)
+
+
+def _crosses(axes: Axes, at: Sequence[float]) -> None:
+    """At the foot, where a job gave nothing that can be read."""
+    if at:
+        look: Mapping[str, Any] = {"marker": "x", "markersize": 8, "markeredgewidth": 2, "linestyle": "none"}
+        place: Mapping[str, Any] = {"transform": axes.get_xaxis_transform(), "clip_on": False}
+        axes.plot(at, [0.03] * len(at), color=INK, gid=f"{PART}unreadable", **look, **place)
 
 
 def _reach(axes: Axes, family: Family, by: float) -> None:

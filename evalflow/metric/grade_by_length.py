@@ -29,6 +29,9 @@ class GradeByLength(Corpus):
     empty: ClassVar[str] = "no answer that was graded is known"
     of: str = "grade"
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "figure", f"agreement/{self.of}_by_length")  # several criteria have one each
+
     def stack(self, units: Sequence[Answer]) -> Stack:
         """`(grade, characters)`, NaN for rows that lack one of them."""
         stack = np.full((len(units), 2), np.nan)

@@ -43,6 +43,7 @@ class JudgeAgreement(Corpus):
 
     It is of the answers that were rated and of no others (`RatedShare` says how many that is); one that has no grade
     is excluded and counted. Intervals are bootstraps over items, or over their clusters; of `bias` a t interval.
+    Of another metric than `grade` the figures are called by its key: `agreement/tone/kappa`.
     """
 
     figure: ClassVar[str | None] = "agreement/judge"
@@ -56,6 +57,8 @@ class JudgeAgreement(Corpus):
     def __post_init__(self) -> None:
         if self.scale[0] >= self.scale[1]:
             raise ValueError(f"scale is {list(self.scale)}; give the lowest grade, then the highest")
+        if self.of != "grade":  # several criteria have an agreement each
+            object.__setattr__(self, "figure", f"agreement/{self.of}")
 
     @property
     def empty(self) -> str:  # type: ignore[override]

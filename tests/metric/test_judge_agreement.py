@@ -13,8 +13,9 @@ from scipy.stats import spearmanr
 from sklearn.metrics import cohen_kappa_score
 
 from evalflow.errors import DataError
+from evalflow.metric.grade_by_length import GradeByLength
 from evalflow.metric.judge_agreement import JudgeAgreement, RatedShare
-from evalflow.metric.protocol import Answer, Stack
+from evalflow.metric.protocol import Answer, Stack, figure_names
 from evalflow.numeric.undefined import Undefined
 from evalflow.record import Item
 from tests.metric.by_hand import row
@@ -190,6 +191,14 @@ def test_where_there_are_no_ratings_it_says_so(tmp_path: Path) -> None:
     (tmp_path / "ratings.csv").write_text("a,b\n1,2\n", encoding="utf-8")
     with pytest.raises(DataError, match=r"ratings\.csv"):
         there.concerns(Item("i0", "p"), row("x", item_id="i0"))
+
+
+def test_several_criteria_have_an_agreement_each() -> None:
+    """Of `grade` it is the judge's; of another metric it is called by that, and so is the length's."""
+    assert figure_names("x", JudgeAgreement("r"))[0] == "agreement/judge/kappa"
+    assert figure_names("x", JudgeAgreement("r", of="tone"))[0] == "agreement/tone/kappa"
+    assert figure_names("x", GradeByLength()) == ("agreement/grade_by_length",)
+    assert figure_names("x", GradeByLength(of="tone")) == ("agreement/tone_by_length",)
 
 
 def test_a_scale_has_a_low_and_a_high_end() -> None:

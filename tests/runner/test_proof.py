@@ -282,6 +282,19 @@ def test_a_gate_that_is_skipped_stays_so() -> None:
     assert gate(rows(old=AGREES), gates, arms=arms).outcome == "skipped"
 
 
+def test_each_criterion_is_proved_by_its_own_agreement() -> None:
+    """One reply may hold two grades; that people agree on the one says nothing of the other."""
+    field = {"_target_": "evalflow.metric.grade.Grade", "field": "tone"}
+    agreement = {**METRICS["agreement"], "of": "tone"}
+    gates = {"kind": {"figure": "quality/tone", "floor": 2.0}, "agrees": KAPPA}
+    metrics = {**METRICS, "tone": field, "tone_agreement": agreement}
+    (fault,) = faults_of(config(ITEMS, metrics=metrics, gates=gates, **ONE))
+    assert fault.startswith("gates.kind: quality/tone is the opinion of a model")
+    assert fault.endswith("add gates.judge_agrees={figure: agreement/tone/kappa, arm: new, floor: 0.6, bound: lower}")
+    gates["tone_agrees"] = {"figure": "agreement/tone/kappa", "floor": 0.6}
+    assert set(plan_of(ITEMS, metrics=metrics, gates=gates, **ONE).gates) == {"kind", "agrees", "tone_agrees"}
+
+
 def test_a_floor_that_every_grade_meets_is_refused() -> None:
     """On a scale from 1 a floor of 1 decides nothing."""
     gates = {"good": {**GOOD, "floor": 1.0}, "agrees": KAPPA}

@@ -138,9 +138,17 @@ def _experiment_id(client: MlflowClient, store: Store, name: str) -> str:
     Raises:
         TrackingError: it was deleted. Restoring brings every deleted run back, so that is left to a person.
     """
+    from mlflow.exceptions import MlflowException
+
     found = client.get_experiment_by_name(name)
     if found is None:
-        return str(client.create_experiment(name, artifact_location=_artifact_folder(store, name)))
+        try:
+            return str(client.create_experiment(name, artifact_location=_artifact_folder(store, name)))
+        except MlflowException as fault:
+            # on a server another machine's process may have made it just now: our lock does not reach there
+            found = client.get_experiment_by_name(name) if fault.error_code == "RESOURCE_ALREADY_EXISTS" else None
+            if found is None:
+                raise
     if found.lifecycle_stage != "active":
         raise TrackingError(
             f"{store.shown}: experiment {name!r} was deleted there; restore it (`mlflow experiments restore "

@@ -17,7 +17,7 @@ from evalflow.errors import TrackingError
 from evalflow.record import fingerprints
 from evalflow.tracking.finished_run import Logged
 from evalflow.tracking.links import MODE
-from evalflow.tracking.mlflow_store import BEGUN_TAG, BY_TAG, MLflow, _end_killed, _writer
+from evalflow.tracking.mlflow_store import BEGUN_TAG, BY_TAG, MLflow, _end_killed, _experiment_id, _writer
 from evalflow.tracking.store import store_at
 from evalflow.tracking.view import VIEW_TAG
 from tests.tracking.conftest import client_of
@@ -420,3 +420,26 @@ def test_a_link_says_which_command_must_run_for_it(tmp_path: Path) -> None:
         ("http://ml.example", Path("outputs"), None),
     ]:
         assert MLflow(uri)._shown_by(store_at(uri, outputs), outputs) == wanted
+
+
+def test_an_experiment_that_another_process_made_in_between_is_used(client: Any, tmp_path: Path) -> None:
+    """Two machines that log to a new experiment of a server at once both get it; any other refusal is told."""
+
+    class LooksTooEarly:
+        """A client that does not see, at its first look, what is there by the time that it makes it."""
+
+        def __init__(self) -> None:
+            self.looks = 0
+
+        def get_experiment_by_name(self, name: str) -> Any:
+            self.looks += 1
+            return None if self.looks == 1 else client.get_experiment_by_name(name)
+
+        def create_experiment(self, name: str, artifact_location: str | None) -> str:
+            return str(client.create_experiment(name, artifact_location))
+
+    made = client.create_experiment("raced")
+    store = store_at(None, tmp_path)
+    assert _experiment_id(LooksTooEarly(), store, "raced") == made
+    with pytest.raises(Exception, match="Invalid experiment name"):
+        _experiment_id(LooksTooEarly(), store, "")

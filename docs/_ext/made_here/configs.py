@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from evalflow.numeric.text_profile import TextProfile
-from made_here.keys import Key, class_of, keys_of
+from made_here.keys import PLAIN, Key, class_of, keys_of
 from made_here.markdown import code, first, table, text
 from made_here.yaml_file import CONF, YamlFile, options, yaml_file
 
@@ -45,7 +46,7 @@ def root_keys() -> str:
     for entry in root.values["defaults"]:
         given |= entry if isinstance(entry, dict) else {}
     rows = keys_of(Experiment, given, root.comments)
-    return keys_table(rows)
+    return keys_table(replace(row, kind="a part") if row.kind == PLAIN[Any] else row for row in rows)
 
 
 def keys_table(keys: Iterable[Key]) -> str:

@@ -38,7 +38,8 @@ GIT_TAG = "evalflow.git"
 # an id holds the second and six digits of the config: on two machines there may be two runs of one id
 ORIGIN_TAG = "evalflow.origin"
 PRIVATE_TAG = "evalflow.private"
-PRIVATE = "prompts, answers and targets are left out of this store"
+# short, or MLflow cuts the name of its tag
+PRIVATE = "texts are left out"
 SOURCE = {"mlflow.source.name": "evalflow", "mlflow.source.type": "LOCAL"}
 
 Status = Literal["FINISHED", "FAILED", "KILLED"]

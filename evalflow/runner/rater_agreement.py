@@ -79,11 +79,12 @@ def _alpha(given: Given, clusters: Mapping[Hashable, str], order: Sequence[Hasha
         only_one = undefined.reason == "no pairs"
         return Figure(None, reason="nothing was rated by two" if only_one else undefined.reason, **counts)
     names, sums = alpha_sums(ratings, [clusters[unit] for unit in shared], level)
+    documents_d = np.array(names, dtype=object)
 
     def figure(added: NDArray[np.float64]) -> float:
         return alpha_of_sums(added, ratings.labels, level).value
 
-    return figure_of(value, lambda: bootstrap_of_sums(sums, names, figure, LEVEL), "alpha", (len(given), len(shared)))
+    return figure_of(value, lambda: bootstrap_of_sums(sums, documents_d, figure, LEVEL), "alpha", (len(given), len(shared)))
 
 
 def _kappa(given: Given, pair: tuple[str, str], order: Sequence[Hashable], level: Level) -> Figure:

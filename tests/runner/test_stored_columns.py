@@ -21,8 +21,8 @@ from evalflow.record import Row, to_json
 from evalflow.runner.score import score
 from evalflow.runner.session import stored_plan
 from evalflow.runner.stored_columns import StoredColumns, left_in_file
-from evalflow.stored_file import located_lines
 from evalflow.runner.stored_run import StoredRun, load_run
+from evalflow.stored_file import located_lines
 from evalflow.stored_record import row_from_json
 from tests.metric.by_hand import row
 

@@ -135,10 +135,11 @@ def _power_above(effect: float, n: int, alpha: float) -> float:
     """The chance that the one-sided t-test of `n` pairs rejects, the mean being `effect` sds above its bound."""
     from scipy.stats import nct, t  # 0.46 s at import
 
-    critical = float(t.isf(alpha, n - 1))
+    df = float(n - 1)
+    critical = float(t.isf(alpha, df))
     if critical > _LARGEST_CRITICAL:
         raise Undefined("alpha too small for n")
-    return finite(float(nct.sf(critical, n - 1, effect * math.sqrt(n))))
+    return finite(float(nct.sf(critical, df, effect * math.sqrt(n))))
 
 
 def _power_between(effect: float, n: int, alpha: float) -> float:
@@ -146,9 +147,10 @@ def _power_between(effect: float, n: int, alpha: float) -> float:
     import numpy as np
     from scipy.stats import chi2, norm, t  # 0.46 s at import
 
-    critical = float(t.isf(alpha, n - 1))
+    df = float(n - 1)
+    critical = float(t.isf(alpha, df))
     shares = (np.arange(_SLICES) + 0.5) / _SLICES
-    observed_sd = np.sqrt(chi2.ppf(shares, n - 1) / (n - 1))  # in true sds
+    observed_sd = np.sqrt(chi2.ppf(shares, df) / df)  # in true sds
     room = np.maximum(effect * math.sqrt(n) - critical * observed_sd, 0.0)
     return float(np.mean(2 * norm.cdf(room) - 1))
 
@@ -169,7 +171,7 @@ def _power(noncentrality: float, n: int, alpha: float) -> float:
     """The chance that the two-sided paired t-test of `n` pairs rejects, on either side."""
     from scipy.stats import nct, t  # 0.46 s at import
 
-    df = n - 1
+    df = float(n - 1)  # scipy takes no integer beyond 64 bits
     critical = float(t.isf(alpha / 2, df))
     if critical > _LARGEST_CRITICAL:
         raise Undefined("alpha too small for n")

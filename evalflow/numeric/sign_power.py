@@ -15,6 +15,7 @@ from evalflow.numeric.undefined import Undefined, finite, finite_column
 
 _TAIL_SDS = 9  # beyond, a binomial count has a chance of less than 1e-17
 _STEEPEST = 1e6  # tilted so far, the largest difference has all the weight
+_EXACT_UP_TO = 1_000_000  # pairs; beyond, the normal formula is right to a part in a thousand
 _EACH_UP_TO = 2000  # counts that are summed one by one; of more, as many quantiles of one probability
 
 
@@ -88,7 +89,9 @@ def pairs_for_signs(up: float, down: float, alpha: float = 0.05, power: float = 
     that a few fewer may now and then do too.
 
     Source: the discordant pairs m are Binomial(n, up + down), the wins among them Binomial(m, up / (up + down)), and
-    m with k of the rarer sign rejects where 2 P(X <= k) <= alpha, X ~ Binomial(m, 1/2) (Connor 1987, exact).
+    m with k of the rarer sign rejects where 2 P(X <= k) <= alpha, X ~ Binomial(m, 1/2). Beyond a million pairs it is
+    Connor's formula (1987), ((z_(1 - alpha/2) sqrt(p) + z_power sqrt(p - d^2)) / d)^2 with p = up + down and
+    d = up - down.
 
     Raises:
         Undefined: "no direction" where the shares are equal, or "non-finite value".
@@ -104,7 +107,12 @@ def pairs_for_signs(up: float, down: float, alpha: float = 0.05, power: float = 
         raise ValueError(f"shares are {up} and {down}; give shares of one whole")
     if up == down:
         raise Undefined("no direction")
-    return least_n(lambda n: sign_power(n, up, down, alpha) >= power, 8)
+    differing, gain, normal = min(1.0, up + down), up - down, NormalDist()
+    spread = normal.inv_cdf(power) * math.sqrt(differing - gain**2) - normal.inv_cdf(alpha / 2) * math.sqrt(differing)
+    by_formula = math.ceil(finite((spread / gain) ** 2))
+    if by_formula > _EXACT_UP_TO:
+        return by_formula
+    return least_n(lambda n: sign_power(n, up, down, alpha) >= power, by_formula)
 
 
 def sign_power(n: int, up: float, down: float, alpha: float = 0.05) -> float:

@@ -177,7 +177,8 @@ def _arms(told: Told, width: int) -> Table:
     was = ("seeds", "in flight") if width >= ENOUGH else ()
     table = _table(["a row of", *counts, *was, *amounts])
     for arm in told["arms"]:
-        load = f"{arm['concurrency']}" if arm["rate"] is None else f"{arm['rate']:g} a second"
+        at_most = f" of {arm['concurrency']}" if (arm["in_flight"] or 0) < arm["concurrency"] else ""
+        load = f"{arm['in_flight']}{at_most}" if arm["rate"] is None else f"{arm['rate']:g} a second"
         ms = None if arm["seconds"] is None else 1000 * arm["seconds"]
         cells = {
             "rows": str(arm["n_rows"]),

@@ -13,6 +13,7 @@ from evalflow.price import Prices
 from evalflow.record import Row
 from evalflow.runner.compared_run import ComparedRun
 from evalflow.runner.units import ArmScores
+from evalflow.runner.walk import reachable
 
 
 @dataclass(frozen=True)
@@ -20,12 +21,13 @@ class ArmCost:
     """What a row of an arm took in the pilot, on average; `undefined` says why a number is None.
 
     `requests` are the calls that a row took, retries and its share of the warm calls with it. `seconds` are of the
-    arm's wall time, at its own concurrency, without what comes before its first request.
+    arm's wall time, with `in_flight` requests at a time (None: at a rate), without what comes before the first.
     """
 
     arm: str
     seeds: tuple[int, ...]
     concurrency: int
+    in_flight: int | None
     rate: float | None
     n_planned: int
     n_rows: int
@@ -74,6 +76,7 @@ def arm_cost(run: ComparedRun, name: str) -> ArmCost:
         arm=name,
         seeds=tuple(arm.planned.arm.seeds),
         concurrency=arm.planned.arm.concurrency,
+        in_flight=reachable(arm.planned, arm.items),
         rate=arm.planned.arm.rate,
         n_planned=arm.n_planned,
         n_rows=len(rows),

@@ -264,8 +264,9 @@ class _Planner:
             values, chances = tilted(by_cluster, target.value)
             commonest = float(values[chances.argmax()])
             side = max(float(chances[values < commonest].sum()), float(chances[values > commonest].sum()))
-            lost = float((np.maximum(commonest - values, 0.0) * chances).sum()) / (1 + commonest)
-            bound, alpha = commonest / (1 + commonest), self.alpha / 2
+            share = max(0.0, commonest) / (1 + max(0.0, commonest))  # of what there is to lose, the loss down to level
+            lost = float((np.maximum(commonest - values, 0.0) * chances).sum()) * (1 - share)
+            bound, alpha = share, self.alpha / 2
         else:
             power = (1 + power) / 2 if target.kind == "equivalent" else power
             side, lost = float(np.mean(by_cluster != 0)) / 2, float(np.abs(by_cluster).mean()) / 2

@@ -68,6 +68,13 @@ def test_many_pairs_are_the_normal_case():
     assert items_needed(1.0, 1e-6) == pytest.approx(7.8488797e12, rel=1e-5)
 
 
+def test_more_pairs_than_an_integer_of_64_bits():
+    """A difference of 1e-12 sds takes 7.85e24 pairs, a margin of as much 6.18e24, and nothing breaks."""
+    assert items_needed(1.0, 1e-12) == pytest.approx(7.8488797e24, rel=1e-5)
+    assert items_non_inferior(1.0, 1e-12) == pytest.approx(6.1825572e24, rel=1e-5)
+    assert items_equivalent(1.0, 1e-12) == pytest.approx(8.5638475e24, rel=1e-4)
+
+
 def test_a_large_difference_still_takes_two_pairs():
     """One pair has no sd: the answer is never under 2."""
     assert items_needed(1.0, 1e5) == 2

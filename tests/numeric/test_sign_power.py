@@ -41,7 +41,8 @@ def test_so_many_pairs_have_the_power():
 def test_many_pairs_are_the_normal_case():
     """At a difference of 0.002 the exact test takes Connor's number to a part in a hundred: 588,700."""
     formula = (1.959964 * math.sqrt(0.3) + 0.841621 * math.sqrt(0.3 - 4e-6)) ** 2 / 4e-6
-    assert pairs_for_signs(0.151, 0.149) == pytest.approx(formula, rel=0.01)
+    assert pairs_for_signs(0.151, 0.149) == pytest.approx(formula, rel=0.003)
+    assert pairs_for_signs(0.1501, 0.1499) == pytest.approx(100 * formula, rel=1e-4)
 
 
 def test_the_shares_at_the_mean_that_is_there():

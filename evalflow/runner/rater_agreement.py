@@ -84,7 +84,9 @@ def _alpha(given: Given, clusters: Mapping[Hashable, str], order: Sequence[Hasha
     def figure(added: NDArray[np.float64]) -> float:
         return alpha_of_sums(added, ratings.labels, level).value
 
-    return figure_of(value, lambda: bootstrap_of_sums(sums, documents_d, figure, LEVEL), "alpha", (len(given), len(shared)))
+    return figure_of(
+        value, lambda: bootstrap_of_sums(sums, documents_d, figure, LEVEL), "alpha", (len(given), len(shared))
+    )
 
 
 def _kappa(given: Given, pair: tuple[str, str], order: Sequence[Hashable], level: Level) -> Figure:

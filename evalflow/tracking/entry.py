@@ -26,7 +26,7 @@ from evalflow.tracking.finished_run import FinishedRun
 from evalflow.tracking.items_table import TABLE, TABLE_TAG, TABLE_TAG_VALUE, items_table
 from evalflow.tracking.key import safe_key, safe_text, short_text
 from evalflow.tracking.note import NOTE_TAG, note
-from evalflow.tracking.private_config import private_config
+from evalflow.withheld import private_config
 
 CONFIG = "config.yaml"
 NEEDED_FILES = ("report.json", CONFIG)
@@ -38,6 +38,9 @@ GIT_TAG = "evalflow.git"
 # an id holds the second and six digits of the config: on two machines there may be two runs of one id
 ORIGIN_TAG = "evalflow.origin"
 PRIVATE_TAG = "evalflow.private"
+WITHHELD = "withheld"
+SETTINGS = ("conditions", "metrics", "serving", "scoring")
+"""Parts of the instrument that hold settings, and so may hold a text."""
 # short, or MLflow cuts the name of its tag
 PRIVATE = "texts are left out"
 SOURCE = {"mlflow.source.name": "evalflow", "mlflow.source.type": "LOCAL"}
@@ -87,7 +90,7 @@ def entries(run: FinishedRun, private: bool, git: str | None) -> list[Entry]:
         if not (run.folder / name).is_file():
             raise TrackingError(f"{run.folder / name}: is not there; restore the run's folder")
     if private:
-        run = replace(run, report=_without_texts(run.report))
+        run = replace(run, report=_without_texts(run.report, _said(run)), swept=private_config(dict(run.swept), ()))
         _check_rows_are_ids(run)
     shared = _shared_tags(run, private, git)
     passes = [(arm, int(seed)) for arm, has in run.report["arms"].items() for seed in has["conditions"]["seeds"]]
@@ -325,13 +328,29 @@ def milliseconds(moment: str) -> int:
     return round(1000 * datetime.fromisoformat(moment).timestamp())
 
 
-def _without_texts(report: Mapping[str, Any]) -> dict[str, Any]:
-    """A report whose positions of scored texts are told by their places alone."""
+def _said(run: FinishedRun) -> set[str]:
+    """Every text that the run asked, was answered or expected."""
+    asked = (text for item in run.items for text in (item.prompt, item.target))
+    answered = (text for row in run.rows for text in (row.draft, row.served))
+    return {text for text in (*asked, *answered) if text}
+
+
+def _without_texts(report: Mapping[str, Any], said: set[str]) -> dict[str, Any]:
+    """A report whose positions of scored texts are told by their places alone, and whose conditions hold no text.
+
+    What rows failed with is left out as well, for a server may quote what it was asked.
+    """
     told: dict[str, Any] = copy.deepcopy(dict(report))
     for arm in told["arms"].values():
+        arm["conditions"] = private_config(arm["conditions"], said)
+        for error in arm.get("errors", []):
+            error["message"] = WITHHELD
         for places in arm.get("worst_positions", {}).values():
             for place in places:
                 place["context"] = ""
+    for key in SETTINGS:
+        if key in told["instrument"]:
+            told["instrument"][key] = private_config(told["instrument"][key], said)
     for gate in told["gates"].values():
         gate["rows"] = [re.sub(r"( at \d+ \([^()]*\)): .*", r"\1", row, flags=re.DOTALL) for row in gate["rows"]]
     return told
@@ -339,12 +358,9 @@ def _without_texts(report: Mapping[str, Any]) -> dict[str, Any]:
 
 def _private_texts(run: FinishedRun) -> dict[str, str]:
     """What a private store gets in place of the folder's own report, config and page, which have texts."""
-    items = (text for item in run.items for text in (item.prompt, item.target))
-    answers = (text for row in run.rows for text in (row.draft, row.served))
-    said = {text for text in (*items, *answers) if text}
     own = {
         "report.json": json.dumps(run.report, indent=1, ensure_ascii=True, allow_nan=False) + "\n",
-        CONFIG: to_yaml(private_config(from_yaml(run.folder / CONFIG), said)),
+        CONFIG: to_yaml(private_config(from_yaml(run.folder / CONFIG), _said(run))),
     }
     page = run.private_page()
     return own if page is None else {**own, PAGE: page}

@@ -27,6 +27,7 @@ from evalflow.tracking.entry import (
 from evalflow.tracking.finished_sweep import FinishedSweep
 from evalflow.tracking.key import safe_key, short_text
 from evalflow.tracking.sweep_note import DELTA, SUMMARY, outcome, own_notes, ranked, sweep_note
+from evalflow.withheld import private_sweep
 
 FILES = ("sweep.json", SUMMARY, "summary.csv")
 PAGE = "sweep.html"
@@ -40,7 +41,7 @@ def sweep_entry(sweep: FinishedSweep, private: bool, git: str | None) -> Entry:
 
     Private: what a job could not run for may quote an answer, so the files stay out and a summary without it goes in.
     """
-    summary = sweep.summary
+    summary = _without_texts(sweep.summary) if private else sweep.summary
     counts = Counter(map(outcome, summary["jobs"]))
     metrics, _ = numbers(_means(summary))
     series = _over_steps(summary)
@@ -54,7 +55,7 @@ def sweep_entry(sweep: FinishedSweep, private: bool, git: str | None) -> Entry:
         ORIGIN_TAG: sweep.origin,
         "evalflow.verdict": summary["verdict"],
         "evalflow.schema_version": str(summary["schema_version"]),
-        "mlflow.note.content": sweep_note(summary, private),
+        "mlflow.note.content": sweep_note(summary),
         **SOURCE,
         **({GIT_TAG: git} if git else {}),
         **({PRIVATE_TAG: PRIVATE} if private else {}),
@@ -73,7 +74,10 @@ def sweep_entry(sweep: FinishedSweep, private: bool, git: str | None) -> Entry:
             "n/jobs_unreadable": float(counts["unreadable"]),
             "n/jobs_incomplete": float(counts["incomplete"]),
         },
-        texts={**({SUMMARY: _without_words(summary)} if private else {}), **({} if page is None else {PAGE: page})},
+        texts={
+            **({SUMMARY: json.dumps(summary, indent=1) + "\n"} if private else {}),
+            **({} if page is None else {PAGE: page}),
+        },
         files=() if private else tuple(path for name in FILES if (path := sweep.folder / name).is_file()),
         start_ms=start,
         end_ms=start + max(0, start - milliseconds(summary["started"])),
@@ -148,6 +152,7 @@ def _named(summary: Mapping[str, Any]) -> list[tuple[str, Sequence[Mapping[str, 
     ]
 
 
-def _without_words(summary: Mapping[str, Any]) -> str:
-    jobs = [{**job, "said": None} for job in summary["jobs"]]
-    return json.dumps({**summary, "jobs": jobs, "notes": own_notes(summary)}, indent=1) + "\n"
+def _without_texts(summary: Mapping[str, Any]) -> dict[str, Any]:
+    """A summary without what jobs could not run for, nor the texts that were swept or set."""
+    told = private_sweep(summary)
+    return {**told, "jobs": [{**job, "said": None} for job in told["jobs"]], "notes": own_notes(summary)}

@@ -20,14 +20,14 @@ WORST_FIRST = ("incomplete", "fail", "unreadable", "pass")
 SAID = {"fail": "failed", "pass": "passed"}
 
 
-def sweep_note(summary: Mapping[str, Any], private: bool) -> str:
-    """Markdown of at most `LONGEST_NOTE` characters. Private: why a job could not run is left out, for it may quote."""
+def sweep_note(summary: Mapping[str, Any]) -> str:
+    """Markdown of at most `LONGEST_NOTE` characters."""
     jobs = summary["jobs"]
     took = "side by side" if summary["parallel"] else "one after another"
     lines = [
         f"**Verdict: {escape(summary['verdict'])}** (exit code {summary['exit_code']}): {_counted(jobs)}",
         "",
-        *fitted(_job_table(jobs, list(summary["axes"]), private), SUMMARY, LONGEST_JOBS),
+        *fitted(_job_table(jobs, list(summary["axes"])), SUMMARY, LONGEST_JOBS),
         *section("Over the jobs", _grid(ranked(summary["grid"]))),
         *section("Notes", [f"- {escape(note)}" for note in own_notes(summary)]),
         *section("Asked for", [f"{escape(' '.join(summary['overrides']))} ({took}, from {_from_to(summary)})"]),
@@ -65,7 +65,7 @@ def _from_to(summary: Mapping[str, Any]) -> str:
     return f"{escape(summary['started'])} to {escape(summary['finished'] or 'an interruption')}"
 
 
-def _job_table(jobs: Sequence[Mapping[str, Any]], axes: Sequence[str], private: bool) -> list[str]:
+def _job_table(jobs: Sequence[Mapping[str, Any]], axes: Sequence[str]) -> list[str]:
     worst_first = sorted(jobs, key=lambda job: WORST_FIRST.index(outcome(job)))
     rows = (
         [
@@ -73,7 +73,7 @@ def _job_table(jobs: Sequence[Mapping[str, Any]], axes: Sequence[str], private: 
             *(escape(job["swept"].get(axis, "–")) for axis in axes),
             _outcome(job),
             _gates(job["gates"]),
-            "" if private else escape(job["said"] or ""),
+            escape(job["said"] or ""),
             escape(job["run_id"] or "–"),
         ]
         for job in worst_first

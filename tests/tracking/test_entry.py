@@ -255,3 +255,20 @@ def test_a_private_run_keeps_the_texts_of_its_positions(make_run: MakeRun) -> No
     everything = json.dumps([dict(last.tags), dict(last.texts)], ensure_ascii=False)
     assert "secret" not in everything
     assert last.files == ()
+
+
+def test_a_private_run_keeps_its_system_prompts_and_what_servers_said(make_run: MakeRun) -> None:
+    """Texts among the conditions, of the sweep too, are digests as params and in the report; messages are left out."""
+    told = report("r")
+    for arm, text in {"greedy": "You are kind.", "long_sampled": "You are curt."}.items():
+        told["arms"][arm]["conditions"]["model"]["system"] = text
+        told["arms"][arm]["errors"] = [{"kind": "refused", "message": "I cannot take 'kind'", "count": 1}]
+    told["instrument"]["conditions"] = {"greedy": {"model": {"system": "You are kind."}}}
+    run = replace(make_run("r"), report=told, swept={"model.system": "You are kind.", "seed": 1})
+    logged = entries(run, private=True, git=None)
+    everything = json.dumps([[e.name, dict(e.tags), dict(e.params), dict(e.texts)] for e in logged])
+    assert "kind." not in everything and "curt" not in everything and "cannot take" not in everything
+    systems = {e.params["model.system"] for e in logged if "model.system" in e.params}
+    assert len(systems) == 2 and all(system.startswith("withheld.") for system in systems)
+    assert all(e.params["sweep.seed"] == "1" for e in logged)
+    assert "You are kind." in json.dumps([dict(e.params) for e in entries(run, private=False, git=None)])

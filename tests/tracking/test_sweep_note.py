@@ -9,8 +9,8 @@ from evalflow.tracking.sweep_note import sweep_note
 from tests.tracking.written_sweep import cell, job, line, summary
 
 
-def note(private: bool = False, **changes: Any) -> list[str]:
-    return plain(sweep_note(summary(**changes), private)).splitlines()
+def note(**changes: Any) -> list[str]:
+    return plain(sweep_note(summary(**changes))).splitlines()
 
 
 def plain(text: str) -> str:
@@ -85,7 +85,7 @@ def test_notes_and_what_was_asked_for_come_last() -> None:
 def test_a_hundred_jobs_fit_and_leave_room_for_what_they_measured() -> None:
     """Of too many jobs the worst stay, the rest is counted, and the grid is still there."""
     jobs = [job(n, str(n), "1") for n in range(200)] + [job(200, "200", "1", "fail")]
-    text = sweep_note(summary(jobs=jobs), private=False)
+    text = sweep_note(summary(jobs=jobs))
     assert len(text) <= LONGEST_NOTE
     assert "| 200 | 200 | 1 | **fail** |" in plain(text)
     assert "more lines: see summary.json" in text
@@ -95,13 +95,6 @@ def test_a_hundred_jobs_fit_and_leave_room_for_what_they_measured() -> None:
 def test_a_note_too_long_for_a_tag_ends_at_a_line_and_says_so() -> None:
     """A grid of hundreds of lines is cut at a line, within what MLflow keeps of a tag."""
     grid = [line(f"arm{n}", "quality/exact", cell(0.5, "1"), cell(0.5, "6")) for n in range(300)]
-    text = sweep_note(summary(grid=grid), private=False)
+    text = sweep_note(summary(grid=grid))
     assert len(text) <= LONGEST_NOTE
     assert text.endswith("more lines: see summary.json")
-
-
-def test_private_leaves_out_why_a_job_could_not_run() -> None:
-    """In private the column of reasons is empty, and so it is left out."""
-    lines = note(private=True)
-    assert lines[2] == "| job | seed | concurrency | verdict | gates missed | run |"
-    assert "zebra" not in "\n".join(lines)

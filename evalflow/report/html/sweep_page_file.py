@@ -5,15 +5,17 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from evalflow.report.html.page_file import PAGE, in_words
+from evalflow.report.sweep import failures
 from evalflow.report.sweep_reports import job_folder
 from evalflow.whole_file import replace_text
+from evalflow.withheld import private_sweep
 
 if TYPE_CHECKING:
     from evalflow.report.html.sweep_page import CurveSet
@@ -42,18 +44,27 @@ class SweepPage:
 
     def text(self, path: Path, private: bool = False) -> str:
         """The page as it is to lie at `path`, from where it leads to the pages of its jobs."""
-        from evalflow.report.html.sweep_page import sweep_page
-
-        return sweep_page(self.summary, self.reports, self._curves, self._links(path), private)
+        return self._page(self._links(path), private)
 
     def elsewhere(self, private: bool) -> str | None:
         """The page for a place without the jobs' own beside it; None where it cannot be made."""
         try:
-            from evalflow.report.html.sweep_page import sweep_page
-
-            return sweep_page(self.summary, self.reports, self._curves, {}, private)
+            return self._page({}, private)
         except Exception:  # noqa: BLE001 - the page in the folder has told of it, and what else is logged goes on
             return None
+
+    def _page(self, links: Mapping[int, str], private: bool) -> str:
+        from evalflow.report.html.sweep_page import sweep_page
+
+        told = self._withheld if private else self
+        return sweep_page(told.summary, told.reports, told._curves, links, private)
+
+    @cached_property
+    def _withheld(self) -> SweepPage:
+        """The same without the texts that were swept, and without notes that repeat what a job said."""
+        said = set(failures(self.summary["jobs"]))
+        notes = [note for note in self.summary["notes"] if note not in said]
+        return replace(self, summary={**private_sweep(self.summary), "notes": notes})
 
     @cached_property
     def _curves(self) -> list[CurveSet]:

@@ -306,8 +306,8 @@ MODEL_CANNOT_MATTER: Mapping[type, set[str]] = {
     Reader: set(),
     Seat: {"key_env", "headers_env", "connection", "limits", "prices", "probe", "scoring", "cache_tokens"},
 }
-"""How long an answer takes, where calls are noted or checkpoints kept, how many are computed at once, by what way and at
-what pace a seat is reached, and what is asked of it before: no text depends on them."""
+"""How long an answer takes, where calls are noted or checkpoints kept, how many are computed at once, by what way and
+at what pace a seat is reached, and what is asked of it before: no text depends on them."""
 
 
 @pytest.mark.parametrize("kind", MODEL_CHANGES, ids=lambda kind: kind.__name__)

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from evalflow.csv_records import csv_records
 from evalflow.errors import DataError
 
 Line = tuple[str, Mapping[str, str]]
@@ -15,8 +16,6 @@ Line = tuple[str, Mapping[str, str]]
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "'")
 """What a spreadsheet takes a formula by, and the quote that is put before them, which some hide."""
 _DELIMITERS = ",;\t"
-_LONGEST = 2**31 - 1
-"""Characters that a cell may have; the standard library's own limit is the size of a short document."""
 
 
 def neutral(text: str) -> str:
@@ -86,16 +85,4 @@ def _records(path: Path, text: str) -> list[tuple[int, list[str]]]:
     """`(first line, cells)` of every record that is not blank, the header first."""
     header = text.lstrip().partition("\n")[0]
     delimiter = max(_DELIMITERS, key=header.count)  # of equals the first
-    records, first = [], 1
-    before = csv.field_size_limit(_LONGEST)
-    try:
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-        for cells in reader:
-            if any(cells):
-                records.append((first, cells))
-            first = reader.line_num + 1
-    except csv.Error as fault:
-        raise DataError(f"{path}:{first}: not CSV ({fault}); mend the record that begins there") from None
-    finally:
-        csv.field_size_limit(before)
-    return records
+    return [record for record in csv_records(str(path), text, delimiter) if any(record[1])]

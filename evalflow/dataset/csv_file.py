@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,13 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
+from evalflow.csv_records import csv_records
 from evalflow.dataset.entries import Entries
 from evalflow.dataset.text_file import read_text
 from evalflow.errors import DataError
 from evalflow.strict_json import parse_json
-
-_LONGEST = 2**31 - 1
-"""Characters that a cell may have; the standard library's own limit is the size of a short document."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +43,7 @@ class CsvFile(Entries):
     def entries(self, path: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
         """The records of a file; see `Entries.entries`."""
         delimiter = "\t" if self.delimiter == "tab" else self.delimiter
-        (first, header), *records = _records(path, delimiter) or [(1, [])]
+        (first, header), *records = csv_records(path, read_text(Path(path)), delimiter) or [(1, [])]
         self._check(header, f"{path}:{first}")
         for number, cells in records:
             where = f"{path}:{number}"
@@ -80,25 +76,6 @@ class CsvFile(Entries):
         except ValueError:
             shown = cell if len(cell) <= 40 else f"{cell[:37]}..."
             raise DataError(f"{where}: {key!r} is {shown!r}, not of type {kind}; mend it, or change types") from None
-
-
-def _records(path: str, delimiter: str) -> list[tuple[int, list[str]]]:
-    """`(first line, cells)` of every record that is not blank, the header first."""
-    lines = io.StringIO(read_text(Path(path)), newline="")  # line ends stay as they are inside a quoted cell
-    records = []
-    before = csv.field_size_limit(_LONGEST)
-    try:
-        reader = csv.reader(lines, delimiter=delimiter, strict=True)
-        first = 1
-        for cells in reader:
-            if cells:
-                records.append((first, cells))
-            first = reader.line_num + 1
-    except csv.Error as fault:
-        raise DataError(f"{path}:{first}: not CSV ({fault}); mend the record that begins there") from None
-    finally:
-        csv.field_size_limit(before)
-    return records
 
 
 def _whole(cell: str) -> int:

@@ -156,7 +156,6 @@ def _sample(raw: Any, where: str, task: str) -> Sample:
         finish_reason=reason,
         tokens_in=sum(counted) if isinstance(usage.get("input_tokens"), int) else None,
         tokens_out=_whole(usage.get("output_tokens")),
-        cached_tokens=_whole(usage.get("input_tokens_cache_read")),
         reasoning_tokens=_whole(usage.get("reasoning_tokens")),
     )
 

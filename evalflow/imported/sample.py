@@ -36,7 +36,6 @@ class Sample:
     finish_reason: FinishReason | None = None
     tokens_in: int | None = None
     tokens_out: int | None = None
-    cached_tokens: int | None = None
     reasoning_tokens: int | None = None
 
     @property

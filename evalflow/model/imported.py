@@ -182,14 +182,13 @@ def _recorded(path: str, choice: Choice, states: tuple[Any, ...]) -> Recorded:  
 
 
 def _kept(sample: Sample) -> _Answer:
+    """What hit the other tool's cache is left out: it would be held against the regime that the arm claims."""
     completion = Completion(
         sample.answer,
         sample.finish_reason,
         tokens_in=sample.tokens_in,
         tokens_out=sample.tokens_out,
         tokens_source=None if sample.tokens_out is None else "usage",
-        cached_tokens=sample.cached_tokens,
-        cached_source=None if sample.cached_tokens is None else "usage",
         reasoning_tokens=sample.reasoning_tokens,
         given=sample.scores or None,
     )

@@ -46,12 +46,12 @@ def test_a_question_that_changes_from_repeat_to_repeat_is_refused(tmp_path: Path
 
 
 def test_an_answer_comes_with_the_tools_scores_and_tokens() -> None:
-    """A seed is an epoch, from 0."""
+    """A seed is an epoch, from 0. What hit its cache says nothing of an arm's claim, and is left out."""
     model, italy = Imported(str(INSPECT / "good.json")), good()["capital-italy"]
     first, second = ask(model, italy), ask(model, italy, 1)
     assert (first.text, first.given) == ("It is Rome.", {"includes": 1.0, "brevity": 1 / 3})
     assert (second.text, second.given) == ("Milan", {"includes": 0.0, "brevity": 1.0})
-    assert (first.tokens_in, first.tokens_out, first.tokens_source, first.cached_tokens) == (12, 3, "usage", 2)
+    assert (first.tokens_in, first.tokens_out, first.tokens_source, first.cached_tokens) == (12, 3, "usage", None)
     assert model.facts() == {"answers_in_log": 8, "answers_used": 2}
 
 

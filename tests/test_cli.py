@@ -439,6 +439,27 @@ def test_scoring_again_gives_the_same_report(cli: Cli, experiment: Experiment) -
     assert cli("score", ran.folder.name, "--allow", "tests").code == 1  # type: ignore[union-attr]
 
 
+@pytest.mark.parametrize(
+    "words",
+    [["score"], ["plan"], ["compare", "--baseline", "last-passed"], ["review", "--to", "sheet"], ["adjudicate"]],
+)
+def test_classes_that_a_stored_run_names_are_to_be_allowed_again(
+    cli: Cli, experiment: Experiment, words: list[str]
+) -> None:
+    """A command that loads them says which file names them and which flag of the run to repeat, and writes nothing."""
+    line = experiment(model={"_target_": "tests.stand_ins.Fixed", "right": list("abcdef")}, gates=GATE)
+    cli(*line)
+    ran = cli(*line, "seed=1")
+    assert ran.folder is not None
+    before = {path.name: path.read_bytes() for path in ran.folder.iterdir()}
+    refused = cli(words[0], str(ran.folder), *words[1:])
+    assert (refused.code, refused.out) == (64, "")
+    said = "tests.stand_ins.Fixed is not under an allowed prefix (evalflow), and this command loads the classes that"
+    assert all("config.yaml: " in fault and said in fault for fault in refused.faults)
+    assert all(fault.endswith("; give the flag of the run again: --allow tests") for fault in refused.faults)
+    assert {path.name: path.read_bytes() for path in ran.folder.iterdir()} == before
+
+
 def test_scoring_reads_the_rows_as_they_are_now(cli: Cli, experiment: Experiment) -> None:
     """A row mended in the file moves the figure: the report is computed, not copied."""
     ran = cli(*experiment(model={"_target_": "tests.stand_ins.Fixed", "right": list("abcde")}, gates=GATE))

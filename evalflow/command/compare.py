@@ -22,7 +22,7 @@ TAKES = (
     "two or more finished runs (folders, ids under outputs/ or --outputs DIR, or MLflow run ids), of which the first "
     "is the reference; --baseline RUN|last-passed (a gate: exit code 1 where a figure of quality is shown worse than "
     "that run's), --max-loss X (each must be shown to lose less), --coverage X (the least share to be paired of what "
-    "the baseline scored), --arms OLD=NEW, --figures A,B, --vary FIELD,FIELD (what is tested on purpose, such as "
+    "the baseline scored), --arms OLD=NEW,OLD=NEW (whose names differ; all others pair by name), --figures A,B, --vary FIELD,FIELD (what is tested on purpose, such as "
     "concurrency), --full (all of it, in tables), --json [FILE], --csv FILE, --html FILE, --tracking-uri URI"
 )
 
@@ -207,7 +207,7 @@ def _what(asked: Namespace, runs: Sequence[ComparedRun]) -> Asked:
 
     reference, candidates = runs[0], runs[1:]
     arms: dict[str, str] = {}
-    for word in asked.arms:
+    for word in (one for listed in asked.arms for one in listed.split(",") if one):
         old, sign, new = word.partition("=")
         if not sign or not old or not new:
             raise UsageError(f"--arms {word}: it is no OLD=NEW; name an arm of each run")

@@ -140,10 +140,10 @@ def conclude(done: Done, options: Options, exit_code: int) -> None:
 
 
 def tell_tracked(tracked: Tracked, options: Options) -> None:
-    """Say where a run or sweep can be looked at, or why it cannot."""
+    """Say where a run or sweep can be looked at, or why it cannot; of a job the sweep's link is enough."""
     from evalflow.report.terminal import say
 
-    if tracked.link and options.notices:
+    if tracked.link and options.notices and options.voice == "whole":
         say(partial(print, f"MLflow: {tracked.link}", file=options.aside))
     complain(tracked.trouble)
 

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from evalflow.command.options import CommandParser, Options
 
+LAST_PORT = 65535
+
 
 def ui(words: Sequence[str], options: Options) -> int:  # noqa: ARG001 - every command has this shape
     """Serve the UI until Ctrl-C."""
@@ -20,4 +22,6 @@ def ui(words: Sequence[str], options: Options) -> int:  # noqa: ARG001 - every c
     parser.add_argument("--uri", default=None)
     parser.add_argument("--port", type=int, default=5000)
     asked = parser.read(words)
+    if not 0 < asked.port <= LAST_PORT:
+        parser.error(f"--port is {asked.port}, and ports are 1 to {LAST_PORT}")
     return serve(asked.outputs, asked.uri, asked.port, lambda line: say(partial(print, printable(line))))

@@ -60,11 +60,12 @@ def _runs(told: Told, width: int) -> list[list[Text]]:
 
 def _differences(told: Told) -> list[str]:
     """A line for each field that differs: both values, and what they make incomparable."""
-    lines = []
+    lines, ours = [], told["reference"]["label"]
     for candidate in told["candidates"]:
         whose = f" (in {candidate['run']['label']})" if len(told["candidates"]) > 1 else ""
         for one in difference_lines(candidate):
-            values = f" {one.reference} → {one.candidate}" if one.reference or one.candidate else ""
+            differ = (one.reference, one.candidate) != ("", "")
+            values = f": {one.reference} in {ours}, {one.candidate} in {candidate['run']['label']}" if differ else ""
             lines.append(f"differs{whose}: {one.field}{values}; makes incomparable: {one.figures} ({one.why})")
     return lines
 

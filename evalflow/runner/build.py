@@ -17,6 +17,8 @@ from evalflow.errors import Fault
 
 MISSING = "???"
 """How a config says that a value must be given."""
+ALLOW_IT = "allow it with --allow"
+"""How what to do begins where a class is of a module that nobody allowed."""
 WANTED = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
 
 
@@ -198,7 +200,8 @@ class Builder:
             return None
         if not any(target == prefix or target.startswith(f"{prefix}.") for prefix in self.allowed):
             said = ", ".join(self.allowed)
-            self.faults.add(where, f"{target} is not under an allowed prefix ({said})", "allow it with --allow PREFIX")
+            todo = f"{ALLOW_IT} {target.partition('.')[0]}"
+            self.faults.add(where, f"{target} is not under an allowed prefix ({said})", todo)
             return None
         module, _, name = target.rpartition(".")
         try:

@@ -20,7 +20,7 @@ RESAMPLES = 2_000
 
 @dataclass(frozen=True)
 class Asked:
-    """What is compared: arms (old name -> new name; those of one name where it is empty) and figures (all).
+    """What is compared: arms (old name -> new name; those that it does not name pair by name) and figures (all).
 
     `varied` are the fields under test, which refuse nothing.
     """
@@ -96,8 +96,7 @@ def pair_runs(reference: ComparedRun, candidates: Sequence[ComparedRun], asked: 
 def _paired(reference: ComparedRun, candidate: ComparedRun, asked: Asked) -> RunPair:
     items = overlap(reference, candidate)
     ours, theirs = reference.plan.arms, candidate.plan.arms
-    named = asked.arms or {arm: arm for arm in ours}
-    arms = tuple((old, new) for old, new in named.items() if old in ours and new in theirs)
+    arms = _arm_pairs(reference, candidate, asked.arms)
     pair = RunPair(
         reference,
         candidate,
@@ -110,6 +109,18 @@ def _paired(reference: ComparedRun, candidate: ComparedRun, asked: Asked) -> Run
     )
     figures = [name for name in reference.owners if not asked.figures or name in asked.figures]
     return replace(pair, findings=tuple(_finding(pair, arms, name) for arms in pair.arms for name in figures))
+
+
+def _arm_pairs(reference: ComparedRun, candidate: ComparedRun, named: Mapping[str, str]) -> tuple[ArmPair, ...]:
+    """The arms that are named, and of the others those of one name.
+
+    Of one run held against itself only those that are named: every other would be held against itself.
+    """
+    ours, theirs = reference.plan.arms, candidate.plan.arms
+    told = dict(named)
+    if not named or reference.stored.folder.resolve() != candidate.stored.folder.resolve():
+        told |= {arm: arm for arm in ours if arm not in named and arm not in named.values()}
+    return tuple((old, new) for old, new in told.items() if old in ours and new in theirs)
 
 
 def _finding(pair: RunPair, arms: ArmPair, figure: str) -> Finding:

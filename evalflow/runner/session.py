@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from evalflow.dataset.protocol import Selection
-from evalflow.errors import DataError, ModelError, OutputLostError, StoredRunError
+from evalflow.errors import ConfigError, DataError, Fault, ModelError, OutputLostError, StoredRunError
+from evalflow.runner.build import ALLOW_IT
 from evalflow.runner.calibration import read_calibration
 from evalflow.runner.execute import Before, Progress, execute
 from evalflow.runner.instrument import environment
@@ -110,11 +111,14 @@ def stored_plan(run: StoredRun, allow: Sequence[str]) -> Plan:
     """The plan of a stored run, by its own config and items.
 
     Raises:
-        ConfigError: its config is none, as edited since.
+        ConfigError: its config is none, as edited since, or names a class of a module that `allow` does not.
         StoredRunError: its config is not there, or it has a row that the plan does not ask for.
     """
     config = from_yaml(run.folder / "config.yaml")
-    plan = build_plan(config, allow, stored=Selection(run.items, run.state["part"]))
+    try:
+        plan = build_plan(config, allow, stored=Selection(run.items, run.state["part"]))
+    except ConfigError as fault:
+        raise ConfigError([_told_again(one, run) for one in fault.faults]) from None
     asked = {name: set(planned.arm.seeds) for name, planned in plan.arms.items()}
     items = {item.id for item in plan.items}
     for row in run.rows:
@@ -122,3 +126,12 @@ def stored_plan(run: StoredRun, allow: Sequence[str]) -> Plan:
             said = f"arm {row.arm!r:.60}, seed {row.seed}, item {row.item_id!r:.60} was never asked"
             raise StoredRunError(f"{run.folder / 'rows.jsonl'}: {said}; restore the file")
     return plan
+
+
+def _told_again(fault: Fault, run: StoredRun) -> Fault:
+    """A fault of a stored config; that a class was allowed when the run was made does not allow it now."""
+    if not fault.todo.startswith(ALLOW_IT):
+        return fault
+    flag = fault.todo.removeprefix("allow it with ")
+    said = f"{fault.what}, and this command loads the classes that the stored run names"
+    return Fault(str(run.folder / "config.yaml"), f"{fault.where}: {said}", f"give the flag of the run again: {flag}")

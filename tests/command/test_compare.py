@@ -159,9 +159,10 @@ def test_arms_are_paired_by_name_or_map(run: Run, cli: Cli) -> None:
     """An arm that is gone makes the gate unreadable; mapped, it pairs with its successor; within one run too."""
     old, new = run(arms={"one": {}, "two": {}}), run(arms={"one": {}, "next": {}})
     assert cli("compare", new, "--baseline", old).code == 2
-    code, document = told(cli, new, "--baseline", old, "--arms", "two=next", "--arms", "one=one")
-    assert code == 0
-    assert document["candidates"][0]["arms"]["paired"] == [["two", "next"], ["one", "one"]]
+    for words in (["two=next"], ["two=next", "--arms", "one=one"], ["two=next,one=one"]):
+        code, document = told(cli, new, "--baseline", old, "--arms", *words)
+        assert code == 0
+        assert document["candidates"][0]["arms"]["paired"] == [["two", "next"], ["one", "one"]]
     code, document = told(cli, old, old, "--arms", "one=two")
     assert (code, conclusions(document)["quality/exact"]) == (0, "identical")
 

@@ -44,6 +44,14 @@ def test_two_runs_fit_a_screen_with_the_answer_last(tmp_path: Path, width: int) 
     assert "3 figures side by side: by --full, or --html FILE" in told
 
 
+def test_what_differs_is_told_apart_from_the_arms_that_have_it(tmp_path: Path) -> None:
+    """The arms of both runs come first, then each value with the run that has it."""
+    told = document([one(tmp_path, "A", RIGHT), one(tmp_path, "B", RIGHT)])
+    differs = {"field": "model.checkpoint", "arms": ["long", "short"], "reference": "long", "candidate": "short"}
+    told["candidates"][0]["differences"] = [{**differs, "figures": [], "why": "it is what is asked about"}]
+    assert "differs: model.checkpoint of long → short: long in A, short in B; makes" in squeezed(shown(told))
+
+
 def test_figures_stand_in_columns_where_they_fit(tmp_path: Path) -> None:
     """Both values, the difference with its interval, pairs, p and what is shown."""
     lines = shown(document([one(tmp_path, "A", RIGHT), one(tmp_path, "B", WRONG)]), 160)

@@ -312,7 +312,7 @@ def test_nine_faults_are_nine_lines(cli: Cli, experiment: Experiment, home: Path
         ("arms.noe", "(override arms.noe.cache=cold)", "did you mean one?"),
         ("seed", "(override seed=six)", "give a whole number"),
         ("dataset.pth", "(override dataset.pth=x)", "did you mean path?"),
-        ("runner._target_", "(override runner._target_=os.system)", "allow it with --allow PREFIX"),
+        ("runner._target_", "(override runner._target_=os.system)", "allow it with --allow os"),
         ("comparisons.c.figures", "the value is missing", "give it, such as comparisons.c.figures=..."),
         ("arms.one.concurency", "(override arms.one.concurency=2)", "did you mean concurrency?"),
         ("gates.g.figure", "(override +gates.g={figure: quality/exat, floor: 1})", "did you mean quality/exact?"),

@@ -38,8 +38,8 @@ def paired(reference: ComparedRun, *candidates: ComparedRun, **asked: Any) -> li
     return pair_runs(reference, candidates, Asked(**asked))
 
 
-def exact(pair: RunPair) -> Finding:
-    (finding,) = [one for one in pair.findings if one.figure == "quality/exact"]
+def exact(pair: RunPair, arm: str = "base") -> Finding:
+    (finding,) = [one for one in pair.findings if one.figure == "quality/exact" and one.arms[0] == arm]
     return finding
 
 
@@ -151,7 +151,7 @@ def test_a_figure_of_one_run_is_told(tmp_path: Path) -> None:
 
 
 def test_arms_pair_by_name_or_as_told(tmp_path: Path) -> None:
-    """Arms of one name pair, the others are named; a map pairs those that it names alone."""
+    """Arms of one name pair, the others are named; a map pairs those that it names, and no arm twice."""
     whole = compared(tmp_path, "A")
     fewer = compared(
         tmp_path,
@@ -165,10 +165,16 @@ def test_arms_pair_by_name_or_as_told(tmp_path: Path) -> None:
     (pair,) = paired(whole, fewer)
     assert (pair.arms, pair.only_reference, pair.only_candidate) == ((("base", "base"),), ("new", "bad"), ("hot",))
     (pair,) = paired(whole, fewer, arms={"new": "hot"})
-    assert (pair.arms, pair.only_reference, pair.only_candidate) == ((("new", "hot"),), ("base", "bad"), ("base",))
-    delta = exact(pair).delta
+    assert (pair.arms, pair.only_reference, pair.only_candidate) == ((("new", "hot"), ("base", "base")), ("bad",), ())
+    delta = exact(pair, "new").delta
     assert delta is not None and delta.conclusion == "identical"
     assert delta.words.startswith("hot of B and new of A gave the same score")
+    (pair,) = paired(whole, fewer, arms={"base": "hot"})
+    assert (pair.arms, pair.only_reference, pair.only_candidate) == ((("base", "hot"),), ("new", "bad"), ("base",))
+    (pair,) = paired(whole, whole, arms={"base": "new"})
+    assert pair.arms == (("base", "new"),)
+    (pair,) = paired(whole, compared(tmp_path, "C"), arms={"base": "new"})
+    assert pair.arms == (("base", "new"), ("bad", "bad"))
     (pair,) = paired(whole, fewer, arms={"base": "hot"})
     delta = exact(pair).delta
     # base: 1 0 0 error; hot over two seeds: 1 1 0.5 1
@@ -180,7 +186,7 @@ def test_arms_pair_by_name_or_as_told(tmp_path: Path) -> None:
 def test_clusters_are_those_of_the_items(tmp_path: Path) -> None:
     """Four items of two clusters are two units of the test."""
     (pair,) = paired(compared(tmp_path, "A"), compared(tmp_path, "B"), arms={"new": "new"})
-    delta = exact(pair).delta
+    delta = exact(pair, "new").delta
     assert delta is not None and (delta.n_pairs, delta.n_clusters) == (4, 2)
 
 

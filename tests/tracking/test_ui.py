@@ -18,6 +18,7 @@ import pytest
 from evalflow.errors import TrackingError
 from evalflow.tracking.finished_run import Logged
 from evalflow.tracking.ui import serve
+from tests.conftest import Cli
 from tests.tracking.written_run import MakeRun
 
 Log = Callable[..., Logged]
@@ -50,6 +51,14 @@ def test_a_store_that_is_not_there_is_said_so(tmp_path: Path) -> None:
     """Serving a folder without a store is refused with what to do first, and nothing is announced."""
     with pytest.raises(TrackingError, match=r"mlflow\.db: no tracking store there yet; run an experiment first"):
         serve(tmp_path, None, free_port(), announce=lambda line: pytest.fail(f"announced {line}"))
+
+
+@pytest.mark.parametrize("port", ["0", "65536", "99999", "-1"])
+def test_a_port_that_none_can_have_is_a_mistake_of_the_command_line(cli: Cli, port: str) -> None:
+    """It is refused in one line that says which ports there are, exit code 64."""
+    refused = cli("ui", f"--port={port}")
+    assert (refused.code, refused.out, len(refused.faults)) == (64, "", 1)
+    assert f"--port is {port}, and ports are 1 to 65535" in refused.faults[0]
 
 
 def test_a_server_is_not_served_again(tmp_path: Path) -> None:

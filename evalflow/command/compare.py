@@ -22,8 +22,9 @@ TAKES = (
     "two or more finished runs (folders, ids under outputs/ or --outputs DIR, or MLflow run ids), of which the first "
     "is the reference; --baseline RUN|last-passed (a gate: exit code 1 where a figure of quality is shown worse than "
     "that run's), --max-loss X (each must be shown to lose less), --coverage X (the least share to be paired of what "
-    "the baseline scored), --arms OLD=NEW,OLD=NEW (whose names differ; all others pair by name), --figures A,B, --vary FIELD,FIELD (what is tested on purpose, such as "
-    "concurrency), --full (all of it, in tables), --json [FILE], --csv FILE, --html FILE, --tracking-uri URI"
+    "the baseline scored), --arms OLD=NEW,OLD=NEW (whose names differ; all others pair by name), --figures A,B, "
+    "--vary FIELD,FIELD (what is tested on purpose, such as concurrency), --full (all of it, in tables), "
+    "--json [FILE], --csv FILE, --html FILE, --tracking-uri URI"
 )
 
 

@@ -347,7 +347,9 @@ def test_a_reader_that_goes_away_changes_no_verdict(cli: Cli, experiment: Experi
     words = [sys.executable, "-m", "evalflow", *experiment(gates=GATE)]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1]), "PYTHONIOENCODING": "ascii"}
     with Path("/dev/full").open("w") as full:
-        assert subprocess.run(words, stdout=full, stderr=subprocess.DEVNULL, env=environment).returncode == 0
+        lost = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, env=environment)
+    said = b"evalflow: standard output is not whole (No space left on device); give it another place\n"
+    assert (lost.returncode, lost.stderr) == (0, said)
     reading, writing = os.pipe()
     os.close(reading)
     assert subprocess.run(words, stdout=writing, stderr=subprocess.DEVNULL, env=environment).returncode == 0
@@ -355,6 +357,13 @@ def test_a_reader_that_goes_away_changes_no_verdict(cli: Cli, experiment: Experi
     plain = subprocess.run(words, capture_output=True, env=environment)
     assert (plain.returncode, plain.stderr) == (0, b"")
     assert plain.stdout.decode("ascii").count("Verdict: pass") == 1
+
+
+def test_what_a_message_repeats_cannot_drive_a_terminal(cli: Cli, experiment: Experiment) -> None:
+    """Escapes in a word of the command line, or in a name of a file, are printed by their codes."""
+    ran = cli(*experiment(gates=GATE), "gates.floor.arm=\x1b[31mred\x07")
+    assert ran.code == 64
+    assert all(part not in ran.err for part in ("\x1b", "\x07")) and r"\x1b[31mred\x07" in ran.err
 
 
 def test_a_sweep_ends_with_a_line_per_job(cli: Cli, experiment: Experiment) -> None:

@@ -35,14 +35,15 @@ def guarded(command: Callable[[], int], debug: bool) -> Ended:
 
 
 def tell(ended: Ended) -> None:
-    """Print what a command's fault is, on standard error."""
+    """Print what a command's fault is, on standard error; names of files and keys in it only print."""
     if not ended.said:
         return
+    from evalflow.report.console import printable
     from evalflow.report.terminal import say
 
     def lines() -> None:
         for line in ended.said:
-            print(f"evalflow: {line}", file=sys.stderr)
+            print(f"evalflow: {printable(line)}", file=sys.stderr)
         if ended.trace:
             print(ended.trace, file=sys.stderr)
 

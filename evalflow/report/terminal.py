@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Callable
@@ -47,12 +48,20 @@ def watched() -> Console:
 
 
 def say(act: Callable[[], None]) -> None:
-    """Print; a reader that has gone, a full disk behind a pipe or a closed stream changes no exit code."""
+    """Print; a reader that has gone, a full disk behind a pipe or a closed stream changes no exit code.
+
+    A reader that went wants no more. What is lost for another reason is told on standard error.
+    """
     try:
         act()
         sys.stdout.flush()
         sys.stderr.flush()
-    except (OSError, SystemExit):  # rich ends the process on a broken pipe
+    except (BrokenPipeError, SystemExit):  # rich ends the process on a broken pipe
+        _be_silent()
+    except OSError as fault:
+        with contextlib.suppress(OSError):
+            sys.stderr.write(f"evalflow: standard output is not whole ({fault.strerror}); give it another place\n")
+            sys.stderr.flush()
         _be_silent()
     except (ValueError, AttributeError) as fault:
         if isinstance(fault, UnicodeError) or any(one is None or one.closed for one in (sys.stdout, sys.stderr)):

@@ -157,6 +157,7 @@ def test_a_sheet_with_nothing_to_judge_is_refused() -> None:
         sheet(stored(["q\ud800"]))
 
 
+@pytest.mark.usefixtures("home")
 def test_what_is_served_is_what_is_judged() -> None:
     """A reader gets no draft where the experiment serves something else; errors and blanks are no answers."""
     items = [{"id": name, "input": "?", "target": "right"} for name in ("a", "b", "c", "d")]

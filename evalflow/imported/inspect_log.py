@@ -152,7 +152,7 @@ def _sample(raw: Any, where: str, task: str) -> Sample:
         fields={"targets": listed} if len(listed) > 1 else {},
         scores=scores,
         unread=unread,
-        error=None if error is None else _line(error),
+        error=None if error is None else _why(error),
         finish_reason=reason,
         tokens_in=sum(counted) if isinstance(usage.get("input_tokens"), int) else None,
         tokens_out=_whole(usage.get("output_tokens")),
@@ -250,3 +250,9 @@ def _whole(value: Any) -> int | None:
 
 def _line(text: Any) -> str:
     return " ".join(str(text).split())
+
+
+def _why(error: Any) -> str:
+    """What a sample failed with; of one that Inspect itself gave up, no address of a scope that is gone."""
+    said = _line(error)
+    return "cancelled by the tool before it had an answer" if said.startswith("CancelledError") else said

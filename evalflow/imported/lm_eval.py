@@ -131,17 +131,20 @@ def _samples(files: Sequence[_File], wanted: str | None, answer: Answers) -> Ite
         filters = _filters(file.path)
         known |= set(filters)
         if len(filters) > 1 and wanted is None:
-            said = f"its documents are under the filters {', '.join(filters)}"
-            raise DataError(f"{file.path}: {said}; choose one with filter={filters[0]}")
+            raise DataError(f"{file.path}: its documents are under {len(filters)} filters; {_choose(filters)}")
     if wanted is not None and wanted not in known:
         said = f"no document is under the filter {wanted!r}"
-        raise DataError(f"{files[0].path}: {said}; choose from {', '.join(sorted(known))}")
+        raise DataError(f"{files[0].path}: {said}; {_choose(sorted(known))}")
     for file in files:
         filters = _filters(file.path)
         chosen = wanted if wanted in filters else filters[0]
         if len(filters) > 1 and wanted not in filters:
-            raise DataError(f"{file.path}: it has no filter {wanted!r}; choose from {', '.join(filters)}")
+            raise DataError(f"{file.path}: it has no filter {wanted!r}; {_choose(filters)}")
         yield from _of_file(file, chosen, answer)
+
+
+def _choose(filters: Sequence[str]) -> str:
+    return f"choose {' or '.join(f'dataset.filter={name}' for name in filters)}"
 
 
 def _filters(path: Path) -> list[str]:

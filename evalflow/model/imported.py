@@ -16,6 +16,8 @@ from evalflow.model.protocol import Model
 from evalflow.record import Completion, Request, content_of, digest
 
 Same = Literal["prompt", "document", "id"]
+NAMED = 4
+"""Tasks whose scores are named; the others are counted."""
 
 
 @dataclass(frozen=True)
@@ -161,15 +163,21 @@ def _recorded(path: str, choice: Choice, states: tuple[Any, ...]) -> Recorded:  
     answers: dict[tuple[str, int], _Answer] = {}
     names: dict[str, None] = {}
     unread: Counter[str] = Counter()
+    by_task: dict[str, set[str]] = {}
     for sample in log.samples():
         answers[sample.id, sample.repeat] = _kept(sample)
         names |= dict.fromkeys([*sample.scores, *sample.unread])
+        by_task.setdefault(sample.task, set()).update(sample.scores, sample.unread)
         unread.update(f"{name}: {why}" for name, why in sample.unread.items())
     if not answers:
         raise ModelError(f"{path}: it holds no sample; give a log with some")
     remarks = [f"{path}: {remark}" for remark in log.remarks]
     if log.planned is not None and len(answers) < log.planned:
         remarks.append(f"{path}: {len(answers)} of {log.planned} samples are there")
+    if len(set(map(frozenset, by_task.values()))) > 1:
+        listed = [f"{task}: {', '.join(sorted(scores)) or 'none'}" for task, scores in sorted(by_task.items())]
+        told = "; ".join(listed[:NAMED]) + (f"; and {len(listed) - NAMED} more" if len(listed) > NAMED else "")
+        remarks.append(f"{path}: a score is of the tasks that have it ({told}); dataset.task=NAME keeps one task")
     identity = {
         "model": "imported",
         "tool": log.tool,

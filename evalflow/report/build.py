@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from importlib.resources import files
 from typing import Any
@@ -22,6 +21,9 @@ from evalflow.runner.stored_run import StoredRun
 from evalflow.runner.units import ArmScores
 from evalflow.runner.walk import reachable
 from evalflow.strict_json import plain
+
+_ITEM = "\0"
+"""Stands for an item's id where messages are held against each other: one character, which no cut halves."""
 
 
 def build_report(run: StoredRun, scores: Scores, judgement: Judgement) -> dict[str, Any]:
@@ -229,16 +231,29 @@ def corpus_of(arm: ArmScores) -> Corpus:
 
 
 def errors_of(arm: ArmScores, most: int = 5, width: int = 200) -> list[dict[str, Any]]:
-    """What its rows failed with, the most frequent first, an item's own id left out; the rest is counted in one."""
-    counted = Counter(
-        (row.error.kind, row.error.message.replace(repr(row.item_id), "<item>")[:width])
-        for row in arm.rows.values()
-        if row.error is not None and row.status == "error"
-    )
-    told = [{"kind": kind, "message": said, "count": n} for (kind, said), n in counted.most_common(most)]
-    if rest := counted.total() - sum(n for _, n in counted.most_common(most)):
-        told.append({"kind": "others", "message": f"{len(counted) - most} other messages", "count": rest})
+    """What its rows failed with, the most frequent first; the rest is counted in one.
+
+    Messages that differ in the item's id alone are one, which names the first item and how many others there are.
+    """
+    alike: dict[tuple[str, str], list[str]] = {}
+    for row in arm.rows.values():
+        if row.error is not None and row.status == "error":
+            said = row.error.message.replace(repr(row.item_id), _ITEM)[:width]
+            alike.setdefault((row.error.kind, said), []).append(row.item_id)
+    ranked = sorted(alike.items(), key=lambda one: -len(one[1]))
+    told = [
+        {"kind": kind, "message": said.replace(_ITEM, _first_of(ids))[:width], "count": len(ids)}
+        for (kind, said), ids in ranked[:most]
+    ]
+    if rest := sum(len(ids) for _, ids in ranked[most:]):
+        told.append({"kind": "others", "message": f"{len(ranked) - most} other messages", "count": rest})
     return told
+
+
+def _first_of(ids: Sequence[str]) -> str:
+    """The first item, and how many others."""
+    n = len(set(ids)) - 1
+    return repr(ids[0]) + (f" and {n} other{'s' * (n > 1)}" if n else "")
 
 
 def _of_rows(scores: Scores, name: str, kind: str) -> dict[str, Any]:

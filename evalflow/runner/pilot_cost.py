@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from evalflow.metric.cost import Price
-from evalflow.model.transcript import Transcript
 from evalflow.numeric.moments import listed_mean
 from evalflow.numeric.undefined import Undefined
 from evalflow.price import Prices
@@ -121,7 +120,7 @@ def _mean(counts: Sequence[float | None], what: str) -> float:
 
 def _seconds(run: ComparedRun, arm: ArmScores, driver: Mapping[str, float | bool | None]) -> float:
     """Wall time per row, where it is a time of this arm's model under one load."""
-    if isinstance(arm.planned.model, Transcript):
+    if getattr(arm.planned.model, "recorded", False):
         raise Undefined("its answers were recorded, and took no time")
     if len(arm.sessions) > 1:
         raise Undefined(f"its times were taken in {len(arm.sessions)} sessions")

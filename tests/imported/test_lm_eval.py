@@ -110,10 +110,10 @@ def test_repeats_are_those_that_the_filter_left_or_all_that_were_written(tmp_pat
 def test_a_filter_has_to_be_chosen_where_there_are_several(tmp_path: Path) -> None:
     """Each document has a line under each; a name that is none is met with those that are."""
     path = lines_in(tmp_path / "samples.jsonl", written(filter="strict", filtered_resps=["A"]), written(filter="loose"))
-    with pytest.raises(DataError, match=r"under the filters strict, loose; choose one with filter=strict$"):
+    with pytest.raises(DataError, match=r"under 2 filters; choose dataset.filter=strict or dataset.filter=loose$"):
         samples_of(path)
     assert [one.answer for one in samples_of(path, filter="strict")] == ["A"]
-    with pytest.raises(DataError, match=r"no document is under the filter 'lose'; choose from loose, strict$"):
+    with pytest.raises(DataError, match=r"filter 'lose'; choose dataset.filter=loose or dataset.filter=strict$"):
         samples_of(path, filter="lose")
 
 

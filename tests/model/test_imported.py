@@ -89,7 +89,21 @@ def test_a_sample_that_broke_is_an_error_with_the_tools_words() -> None:
         "the log's status is error: RuntimeError('the tool broke')",
         "3 of 8 samples are there",
     ]
+    cancelled = refused(stopped, good()["capital-germany"])
+    assert (cancelled.kind, str(cancelled)) == ("recorded_error", "cancelled by the tool before it had an answer")
     assert Imported(str(INSPECT / "good.json")).remarks() == ()
+
+
+def test_tasks_with_scores_of_their_own_are_told(tmp_path: Path) -> None:
+    """A reader learns which task has which score, and how to keep to one; of one task, or of equal ones, nothing."""
+    date = "2026-11-30T10-16-14.146347"
+    for task, score in (("sums", "acc"), ("words", "f1")):
+        lines_in(tmp_path / f"samples_{task}_{date}.jsonl", written(metrics=[score], **{score: 1.0}))
+    said = f"{tmp_path}: a score is of the tasks that have it (sums: acc; words: f1); dataset.task=NAME keeps one task"
+    assert Imported(str(tmp_path)).remarks() == (said,)
+    assert Imported(str(tmp_path), task="sums").remarks() == ()
+    lines_in(tmp_path / f"samples_words_{date}.jsonl", written(metrics=["acc"], acc=0.0))
+    assert Imported(str(tmp_path)).remarks() == ()
 
 
 def test_scores_that_are_no_number_are_counted_by_reason() -> None:

@@ -259,7 +259,7 @@ def test_a_gate_that_asks_for_all_rows_does_not_read_an_arm_with_an_error(tmp_pa
 
 
 def test_errors_are_told_by_arm(tmp_path: Path):
-    """The most frequent first, five and the others counted in one, long words cut, the item's own id left out."""
+    """The most frequent first, five and the others counted in one, long words cut, an item's id told once."""
     plan_report, scores = made(tmp_path)
     assert plan_report["arms"]["base"]["errors"] == [{"kind": "ModelError", "message": "no answer", "count": 1}]
     assert [plan_report["arms"][name]["errors"] for name in ("new", "bad")] == [[], []]
@@ -275,7 +275,8 @@ def test_errors_are_told_by_arm(tmp_path: Path):
     assert found[-1] == {"kind": "others", "message": "2 other messages", "count": 2}
     named = [replace(row, error=RowError("Lost", f"nothing for {row.item_id!r}")) for row in rows]
     told = errors_of(replace(arm, rows={(0, row.item_id): row for row in named}))
-    assert told == [{"kind": "Lost", "message": "nothing for <item>", "count": 9}]
+    assert told == [{"kind": "Lost", "message": "nothing for '0' and 8 others", "count": 9}]
+    assert errors_of(replace(arm, rows={(0, "3"): named[3]}))[0]["message"] == "nothing for '3'"
 
 
 def test_a_report_holds_numpy_values_as_plain_ones(lab: Lab):

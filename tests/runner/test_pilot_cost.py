@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from evalflow.model.imported import Imported
 from evalflow.price import Prices
 from evalflow.runner.compared_run import ComparedRun
 from evalflow.runner.pilot_cost import arm_cost, cost_of
@@ -40,6 +41,19 @@ def test_a_driver_that_did_not_keep_up_has_no_times(tmp_path: Path, driver: dict
     """Saturated, not known to have kept up, or without its wall time: undefined with a reason."""
     cost = arm_cost(pilot_run(tmp_path, traces={"old": went("old"), "new": went("new", **driver)}), "new")
     assert cost.seconds is None and cost.undefined["seconds"]
+
+
+def test_recorded_answers_took_no_time(tmp_path: Path) -> None:
+    """How long it took to look them up is no time of a model's: undefined with the reason, whatever the class."""
+    run = pilot_run(tmp_path)
+    arms = {
+        name: replace(arm, planned=replace(arm.planned, model=Imported("log.json")))
+        for name, arm in run.scores.arms.items()
+    }
+    run = replace(run, scores=replace(run.scores, arms=arms))
+    cost = arm_cost(run, "new")
+    assert (cost.seconds, cost.undefined["seconds"]) == (None, "its answers were recorded, and took no time")
+    assert cost_of({"new": cost}, {"new": 40}).minutes is None
 
 
 def test_times_of_several_sessions_are_no_speed(tmp_path: Path) -> None:

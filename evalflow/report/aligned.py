@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from rich.cells import cell_len
@@ -9,6 +10,9 @@ from rich.console import Console
 from rich.text import Text
 
 GAP = "  "
+_INTERVAL = re.compile(r"\[[-+\de., ]+\]")
+_HELD = "\ue000"
+"""Stands for a blank at which no line ends; to rich a no-break space is one like any other."""
 
 
 def padded(cell: str, width: int, right: bool = False) -> str:
@@ -32,11 +36,12 @@ def on_the_point(cells: Sequence[str]) -> list[str]:
 
 
 def hanging(line: Text, width: int, indent: int) -> list[Text]:
-    """The line in as many as it needs: what follows the first stands `indent` columns in."""
+    """The line in as many as it needs, none of which ends inside an interval: those after the first are indented."""
     if line.cell_len <= width:
         return [line]
     indent = min(indent, width // 2)
-    console = Console(width=width)
+    console, line = Console(width=width), line.copy()
+    line.plain = _INTERVAL.sub(lambda found: found[0].replace(" ", _HELD), line.plain)
     first = line.wrap(console, width)[0]
     rest = line[len(first.plain) :]
     rest = rest[len(rest.plain) - len(rest.plain.lstrip()) :]
@@ -45,4 +50,11 @@ def hanging(line: Text, width: int, indent: int) -> list[Text]:
         lines += [Text(" " * indent).append_text(part) for part in rest.wrap(console, width - indent)]
     for one in lines:
         one.rstrip()
+        one.plain = one.plain.replace(_HELD, " ")
     return lines
+
+
+def print_hanging(line: Text, console: Console) -> None:
+    """Print a line, and what of it does not fit below and further in."""
+    for part in hanging(line, console.width, 2 * len(GAP)):
+        console.print(part, soft_wrap=True)

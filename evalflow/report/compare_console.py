@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from evalflow.report.aligned import print_hanging
 from evalflow.report.compare_lines import (
     alike_lines,
     answer_line,
@@ -39,7 +40,7 @@ def print_comparison(document: Told, console: Console) -> None:
         if table.row_count:
             console.print(table)
     for line in (*identical_lines(told), *alike_lines(told), *(f"note: {note}" for note in told["notes"])):
-        console.print(Text(f"  {line}"))
+        print_hanging(Text(f"  {line}"), console)
     print_answer(document, console)
 
 
@@ -47,11 +48,11 @@ def print_answer(document: Told, console: Console) -> None:
     """The last lines: what the gate made of it, or what was shown."""
     told = printable(document)
     for outcome, said in missed_lines(told):
-        console.print(Text("  ").append(outcome, style=STYLE[outcome]).append(f"  {said}"))
+        print_hanging(Text("  ").append(outcome, style=STYLE[outcome]).append(f"  {said}"), console)
     title, said = answer_line(told)
     word, _, rest = said.partition(" ")
     style = STYLE[word] if told["gate"] else ""
-    console.print(Text(f"{title}: ").append(word, style=style).append(f" {rest}"))
+    print_hanging(Text(f"{title}: ").append(word, style=style).append(f" {rest}"), console)
 
 
 def figures_of(told: Told, *kinds: str) -> Iterator[tuple[Told, Told]]:

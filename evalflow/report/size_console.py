@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rich import box
@@ -10,13 +10,23 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from evalflow.report.aligned import print_hanging
 from evalflow.report.console import number, printable
+from evalflow.report.quantity import digits
 
 NAMED = 5
 """Unpaired items that are named; the others are counted."""
-COSTS = ("requests", "tokens_in", "tokens_out", "minutes", "price")
+COSTS = {
+    "requests": "requests",
+    "tokens_in": "tokens in",
+    "tokens_out": "tokens out",
+    "minutes": "time",
+    "price": "price",
+}
+"""What a cost is called in the document, and how it is headed."""
 ENOUGH = 110
 """Columns of a terminal that whole tables take; where there are fewer, tokens and what an arm was go without."""
+ANY_WIDTH = 10_000
 Told = Mapping[str, Any]
 
 
@@ -25,16 +35,16 @@ def print_sizes(document: Told, console: Console) -> None:
     told = printable(document)
     part = f" ({told['part']})" if told["part"] else ", all of it"
     pilot = f"pilot {told['run_id']}: {told['n_items']} items of {told['dataset']}{part}"
-    console.print(Text(f"{told['experiment']} · {pilot}", style="bold"))
+    print_hanging(Text(f"{told['experiment']} · {pilot}", style="bold"), console)
     for one in told["figures"]:
         console.print()
         _figure(told, one, console)
     if told["gates"]:
         console.print(Text("\nGates on an end of a rate's interval", style="bold"))
-        console.print(_gates(told))
+        _print_gates(told, console)
     console.print(_arms(told, console.width))
     for line in (*_undefined_lines(told), *_loss_lines(told), *_instrument_lines(told), *told["notes"]):
-        console.print(Text(f"  {line}"))
+        print_hanging(Text(f"  {line}"), console)
 
 
 def print_answers(document: Told, console: Console) -> None:
@@ -45,26 +55,24 @@ def print_answers(document: Told, console: Console) -> None:
             f"{_target(one, size)}: {size['reason'] or number(size['asked']) + ' items'}" for size in one["sizes"]
         ]
         said = f"undefined: {one['reason']}" if one["reason"] else "; ".join(answers)
-        console.print(Text(f"{one['comparison']} on {one['figure']}: {said}"))
+        print_hanging(Text(f"{one['comparison']} on {one['figure']}: {said}"), console)
     for gate in told["gates"]:
         said = f"undefined: {gate['reason']}" if gate["reason"] else f"{number(gate['asked'])} items"
-        console.print(Text(f"gate {gate['gate']} of {gate['arm']}: {said}"))
+        print_hanging(Text(f"gate {gate['gate']} of {gate['arm']}: {said}"), console)
 
 
 def _figure(told: Told, one: Told, console: Console) -> None:
     title = Text(f"{one['comparison']} on {one['figure']}", style="bold")
     if one["pilot"] is None:
-        console.print(title.append(Text(f": undefined: {one['reason']}", style="yellow")))
+        print_hanging(title.append(f": undefined: {one['reason']}", style="not bold yellow"), console)
         return
-    console.print(title.append(Text(f": {_seen(one)}", style="")))
+    print_hanging(title.append(f": {_seen(one)}", style="not bold"), console)
     for line in _pilot_lines(told, one):
-        console.print(Text(f"  {line}"))
+        print_hanging(Text(f"  {line}"), console)
     console.print(_sizes(told, one, console.width))
-    for line in _size_lines(told, one):
-        console.print(Text(f"  {line}"))
     seeds = one["seeds"]
-    for line in _seed_lines(one):
-        console.print(Text(f"  {line}"))
+    for line in (*_size_lines(told, one), *_seed_lines(one)):
+        print_hanging(Text(f"  {line}"), console)
     if seeds["choices"]:
         console.print(_seeds(told, one, console.width))
 
@@ -109,7 +117,7 @@ def _sizes(told: Told, one: Told, width: int) -> Table:
             table.add_row(Text(shown), *([Text("")] * (len(heads) - 1)), Text(f"undefined: {size['reason']}"))
             continue
         cells = [*([number(size["clusters"])] if clustered else []), _items(size), number(size["asked_upper"])]
-        cells += [_amount(size["cost"][key]) for key in costs]
+        cells += _costs(size["cost"], costs)
         table.add_row(Text(shown), *map(Text, cells), Text(size["why"]))
     return table
 
@@ -137,7 +145,7 @@ def _seeds(told: Told, one: Told, width: int) -> Table:
     for choice in one["seeds"]["choices"]:
         marks = ["cheapest"] * choice["cheapest"] + ["as the pilot"] * (choice["seeds"] in own)
         shows = "-" if choice["shows"] is None else _value(one, choice["shows"])
-        cells = [_value(one, choice["sd"]), _items(choice), *(_amount(choice["cost"][key]) for key in costs), shows]
+        cells = [_value(one, choice["sd"]), _items(choice), *_costs(choice["cost"], costs), shows]
         table.add_row(Text(str(choice["seeds"])), *map(Text, cells), Text(", ".join(marks)))
     return table
 
@@ -154,8 +162,10 @@ def _seed_lines(one: Told) -> Iterator[str]:
         yield "the seeds differ by as much as the items do, so that what lies between items is not seen"
 
 
-def _gates(told: Told) -> Table:
+def _print_gates(told: Told, console: Console) -> None:
+    """A table where it fits, else a line for each gate: no name is cut."""
     table = _table(["gate", "figure", "arm", "wanted", "rate", "n", "items to ask", "requests"], ("because",))
+    lines = []
     for gate in told["gates"]:
         rate = "-" if gate["rate"] is None else number(gate["rate"])
         asked = ("", "") if gate["asked"] is None else (number(gate["asked"]), number(gate["cost"]["requests"]))
@@ -166,7 +176,15 @@ def _gates(told: Told) -> Table:
             why += f", design effect {number(gate['design_effect'])}"
         named = (gate["gate"], gate["figure"], gate["arm"], gate["threshold"], rate, str(gate["n"]))
         table.add_row(*map(Text, (*named, *asked, why)))
-    return table
+        wanted = f"{gate['figure']} of {gate['arm']} {rate}, n={gate['n']}, wanted {gate['threshold']}"
+        size = "" if gate["asked"] is None else f"{asked[0]} items, {asked[1]} requests; "
+        lines.append(Text(f"  {gate['gate']}: {wanted}: {size}{why}"))
+    # by itself rich would say that anything fits
+    if console.measure(table, options=console.options.update(max_width=ANY_WIDTH)).maximum <= console.width:
+        console.print(table)
+        return
+    for line in lines:
+        print_hanging(line, console)
 
 
 def _arms(told: Told, width: int) -> Table:
@@ -198,7 +216,7 @@ def _arms(told: Told, width: int) -> Table:
 
 def _undefined_lines(told: Told) -> Iterator[str]:
     """Why a cost of an arm is not known: arms of one reason in one line."""
-    words = {"tokens_in": "tokens in", "tokens_out": "tokens out", "seconds": "minutes", "price": "price"}
+    words = {"tokens_in": "tokens in", "tokens_out": "tokens out", "seconds": "time", "price": "price"}
     grouped: dict[tuple[str, str], list[str]] = {}
     for arm in told["arms"]:
         for what, why in arm["undefined"].items():
@@ -216,7 +234,7 @@ def _loss_lines(told: Told) -> Iterator[str]:
 
 
 def _instrument_lines(told: Told) -> Iterator[str]:
-    """On what the minutes were taken."""
+    """On what the times were taken."""
     machine = told["instrument"].get("machine")
     if machine and any(arm["seconds"] is not None for arm in told["arms"]):
         on = f"{machine['processor']}, {machine['cores']} cores"
@@ -227,7 +245,7 @@ def _table(heads: Sequence[str], last: Sequence[str] = ()) -> Table:
     """An empty table: the first column to the left, numbers to the right, and what explains them last."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for place, heading in enumerate(heads):
-        table.add_column(heading, justify="left" if place == 0 else "right", overflow="fold")
+        table.add_column(heading, justify="left" if place == 0 else "right", overflow="fold", no_wrap=place == 0)
     for heading in last:
         table.add_column(heading, overflow="fold")
     return table
@@ -238,7 +256,23 @@ def _costs_shown(told: Told, width: int) -> dict[str, str]:
     kept = [key for key in COSTS if width >= ENOUGH or not key.startswith("tokens")]
     if all(arm["price"] is None for arm in told["arms"]):
         kept.remove("price")
-    return {key: key.replace("_", " ") for key in kept}
+    return {key: COSTS[key] for key in kept}
+
+
+def _costs(cost: Told, shown: Iterable[str]) -> list[str]:
+    return [_time(cost[key]) if key == "minutes" else _amount(cost[key]) for key in shown]
+
+
+def _time(minutes: float | None) -> str:
+    """A time in the unit that it would be said in."""
+    if minutes is None:
+        return "-"
+    if minutes * 60 < 1:
+        return "under 1 s"
+    for size, unit, times in ((60, "s", 60.0), (60, "min", 1.0)):
+        if minutes * times < size:
+            return f"{digits(minutes * times)} {unit}"
+    return f"{digits(minutes / 60)} h"
 
 
 def _target(one: Told, target: Told) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
 from rich.console import Console
 
 from evalflow.report.size_console import print_answers, print_sizes
@@ -16,9 +17,9 @@ from tests.runner.pilots import UP_6_DOWN_2, items, pilot_run
 SAMPLED: dict[str, Any] = {"decoding": {"temperature": 1.0}, "seeds": [0, 1]}
 
 
-def printed(document: Mapping[str, Any], show: Any = print_sizes) -> str:
+def printed(document: Mapping[str, Any], show: Any = print_sizes, width: int = 160) -> str:
     out = io.StringIO()
-    show(document, Console(file=out, width=160, highlight=False, markup=False))
+    show(document, Console(file=out, width=width, highlight=False, markup=False))
     return out.getvalue()
 
 
@@ -81,3 +82,25 @@ def test_the_answers_alone(tmp_path: Path) -> None:
         f"pair on quality/exact: 0.100: {asked} items",
         f"gate high of new: {gate} items",
     ]
+
+
+def test_names_are_whole_on_a_narrow_terminal(tmp_path: Path) -> None:
+    """Where the gates' table does not fit, each gate is a line that goes on further in; nothing is too wide."""
+    document = documented(pilot_run(tmp_path, gates={"the_new_one_is_good_enough_for_all": GATE}), difference=0.1)
+    lines = printed(document, width=60).splitlines()
+    assert all(len(line) <= 60 for line in lines)
+    (at,) = [n for n, line in enumerate(lines) if line.startswith("  the_new_one_is_good_enough_for_all: ")]
+    assert lines[at + 1].startswith("    ") and " items, " in " ".join(lines[at : at + 4])
+
+
+@pytest.mark.parametrize(
+    ("minutes", "said"),
+    [(0.00011, "under 1 s"), (0.0262, "1.57 s"), (0.999, "59.9 s"), (2.5, "2.50 min"), (90, "1.50 h"), (None, "-")],
+)
+def test_times_are_in_the_unit_that_one_would_say(tmp_path: Path, minutes: float | None, said: str) -> None:
+    """Seconds, minutes or hours; what is not known is no number."""
+    document = documented(pilot_run(tmp_path), difference=0.1)
+    size = document["figures"][0]["sizes"][0]
+    size["cost"]["minutes"] = minutes
+    cells = row(printed(document), "0.100")
+    assert f" {said} " in f" {' '.join(cells)} " and "minutes" not in printed(document)

@@ -69,11 +69,14 @@ class Run:
         Where the run scored texts, `positions.csv` too.
 
         Raises:
-            OutputError: it cannot be written.
+            OutputError: it cannot be written, or has no name.
         """
+        from evalflow.errors import OutputError
         from evalflow.report.positions import write_positions
         from evalflow.report.tables import write_csv
 
+        if not os.fspath(folder):
+            raise OutputError("to_csv: the folder has no name; name one, or '.' for the working folder")
         tables = write_csv(Path(folder), self.report, self.answers, self.items)
         return [*tables, *write_positions(Path(folder), self.answers)]
 

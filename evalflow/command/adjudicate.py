@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalflow.command.options import CommandParser, Options
+from evalflow.command.options import CommandParser, Options, place
 
 if TYPE_CHECKING:
     from evalflow.metric.protocol import Answer
@@ -31,7 +31,7 @@ def adjudicate(words: Sequence[str], options: Options) -> int:
 
     parser = CommandParser("adjudicate", TAKES, __doc__)
     parser.add_argument("run")
-    parser.add_argument("--out", type=Path, default=None)
+    parser.add_argument("--out", type=place, default=None)
     parser.add_argument("--confusions", action="store_true")
     parser.add_argument("--metric", default=None)
     parser.add_argument("--context", type=int, default=20)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalflow.command.options import CommandParser, Options
+from evalflow.command.options import CommandParser, Options, place
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -74,8 +74,8 @@ def _parser() -> CommandParser:
     parser.add_argument("--vary", action="append", default=[])
     parser.add_argument("--full", action="store_true")
     parser.add_argument("--json", nargs="?", const=STDOUT, default=None)
-    parser.add_argument("--csv", type=Path, default=None)
-    parser.add_argument("--html", type=Path, default=None)
+    parser.add_argument("--csv", type=place, default=None)
+    parser.add_argument("--html", type=place, default=None)
     parser.add_argument("--tracking-uri", default=None)
     parser.add_argument("--outputs", type=Path, default=Path("outputs"))
     return parser
@@ -251,6 +251,6 @@ def _write(path: Path, text: str) -> None:
 
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        replace_text(path, text)
+        replace_text(path, text, named=True)
     except OSError as fault:
         raise OutputError(f"{path}: cannot be written ({fault.strerror}); give another file") from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from evalflow.command.options import CommandParser, Options
+from evalflow.command.options import CommandParser, Options, place
 
 
 def export(words: Sequence[str], options: Options) -> int:
@@ -24,7 +24,7 @@ def export(words: Sequence[str], options: Options) -> int:
         "export", "one run (its folder, or its id under outputs/ or --outputs DIR) and --to DIR", __doc__
     )
     parser.add_argument("run")
-    parser.add_argument("--to", type=Path, default=None)
+    parser.add_argument("--to", type=place, default=None)
     parser.add_argument("--outputs", type=Path, default=Path("outputs"))
     asked = parser.read(words)
     folder = find_run(asked.run, asked.outputs)

@@ -79,6 +79,17 @@ def allowed_by_environment() -> list[str]:
     return [prefix for prefix in os.environ.get("EVALFLOW_ALLOW", "").replace(":", ",").split(",") if prefix]
 
 
+def place(word: str) -> Path:
+    """The path that a word names.
+
+    Raises:
+        ArgumentTypeError: it is empty, which would be the working folder, asked for by nobody.
+    """
+    if not word:
+        raise argparse.ArgumentTypeError("it is empty; name a path")
+    return Path(word)
+
+
 class Told(EvalflowError):  # noqa: N818 - no error
     """A command has said what it was asked about itself, and there is nothing more to do."""
 

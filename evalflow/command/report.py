@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from evalflow.command.options import CommandParser, Options
+from evalflow.command.options import CommandParser, Options, place
 
 
 def report(words: Sequence[str], options: Options) -> int:
@@ -26,7 +26,7 @@ def report(words: Sequence[str], options: Options) -> int:
     takes = "one run or sweep (its folder, or its id under outputs/ or --outputs DIR), --to FILE and --private"
     parser = CommandParser("report", takes, __doc__)
     parser.add_argument("run")
-    parser.add_argument("--to", type=Path, default=None)
+    parser.add_argument("--to", type=place, default=None)
     parser.add_argument("--private", action="store_true")
     parser.add_argument("--outputs", type=Path, default=Path("outputs"))
     asked = parser.read(words)
@@ -37,7 +37,7 @@ def report(words: Sequence[str], options: Options) -> int:
         text = _of_a_run(folder, asked.private) if sweep is None else _of_a_sweep(folder, to, asked.private)
         try:
             to.parent.mkdir(parents=True, exist_ok=True)
-            written = replace_text(to, text)
+            written = replace_text(to, text, named=True)
         except OSError as fault:
             raise OutputError(f"{to}: cannot be written ({fault.strerror}); give another file") from None
     if not options.quiet:
@@ -47,12 +47,12 @@ def report(words: Sequence[str], options: Options) -> int:
 
 def _of_a_run(folder: Path, private: bool) -> str:
     from evalflow.report.html.page import page
-    from evalflow.report.review import load_review
+    from evalflow.report.review import reviewed
     from evalflow.report.stored_report import load_report, scored_rows
     from evalflow.runner.stored_run import load_run
 
     run = load_run(folder)
-    return page(load_report(folder), scored_rows(run), run.items, private, load_review(folder, run.run_id))
+    return page(load_report(folder), scored_rows(run), run.items, private, reviewed(folder))
 
 
 def _of_a_sweep(folder: Path, to: Path, private: bool) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalflow.command.options import CommandParser, Options
+from evalflow.command.options import CommandParser, Options, place
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -47,7 +47,7 @@ def review(words: Sequence[str], options: Options) -> int:
 def _parser() -> CommandParser:
     parser = CommandParser("review", TAKES, __doc__)
     parser.add_argument("run")
-    parser.add_argument("--to", type=Path, default=None)
+    parser.add_argument("--to", type=place, default=None)
     parser.add_argument("--arms", default=None)
     parser.add_argument("--kind", choices=("pairs", "single"), default=None)
     parser.add_argument("--scale", type=_scale, default=None)
@@ -216,7 +216,8 @@ def _result(run: StoredRun, asked: Namespace, options: Options) -> None:
     sheets, said = read_keys(run.folder, run.run_id), read_said(run.folder)
     told: list[Imported] = []
     if asked.filled:
-        filled = [part for path in asked.filled for part in read_filled(path, sheets, (asked.rater or "").strip())]
+        name, texts = (asked.rater or "").strip(), _shown_now(run, sheets, options)
+        filled = [part for path in asked.filled for part in read_filled(path, sheets, name, texts)]
         said, told = merge_filled(said, filled)
     if not said.all:
         blank = f"; {sum(one.n_blank for one in told)} tickets are blank" if told else ""
@@ -232,6 +233,18 @@ def _result(run: StoredRun, asked: Namespace, options: Options) -> None:
     show = print_review_answer if options.quiet else print_review
     say(lambda: print(*lines, sep="\n", end="\n" if lines else ""))
     say(lambda: show(document, console()))
+
+
+def _shown_now(run: StoredRun, sheets: Mapping[str, Sheet], options: Options) -> dict[tuple[str, int, str], str]:
+    """(arm, seed, item id) -> the digest of the text that the run has there, of the arms that are on its sheets."""
+    from evalflow.ratings import text_digest
+    from evalflow.runner.review_sheet import answers_of
+    from evalflow.runner.session import stored_plan
+
+    plan = stored_plan(run, options.allow)
+    arms = [arm for arm in plan.arms if any(arm in sheet.arms for sheet in sheets.values())]
+    answers = answers_of(plan, run, arms)
+    return {of: text_digest(text) for of, text in answers.items() if isinstance(text, str)}
 
 
 def _keep(folder: Path, document: Mapping[str, Any], must: bool) -> None:

@@ -78,7 +78,7 @@ def write_adjudication(path: Path, text: str) -> None:
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         path.parent.mkdir(parents=True, exist_ok=True)
-        replace_text(path, text)
+        replace_text(path, text, named=True)
     except OSError as fault:
         raise OutputError(f"{path}: cannot be written ({fault.strerror}); give another file") from None
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from evalflow.errors import OutputError
 from evalflow.record import Row
+from evalflow.whole_file import replacing
 
 NAME = "positions.csv"
 OF_ROW = ("arm", "seed", "item_id")
@@ -25,15 +26,15 @@ def write_positions(folder: Path, rows: Sequence[Row]) -> list[Path]:
     if not scored:
         return []
     names = list(dict.fromkeys(name for row in scored if row.columns for name in row.columns.packed))
-    path, unfinished = folder / NAME, folder / f".{NAME}.part"
+    path = folder / NAME
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with unfinished.open("w", encoding="utf-8", errors="surrogatepass", newline="") as handle:
+        with replacing(path, errors="surrogatepass", newline="") as handle:
             writer = csv.writer(handle, lineterminator="\n")
             writer.writerow([*OF_ROW, *names])
             for row in scored:
                 writer.writerows(_lines(row, names))
-        return [unfinished.replace(path)]
+        return [path]
     except OSError as fault:
         raise OutputError(f"{path}: cannot be written ({fault.strerror}); give another folder") from None
 

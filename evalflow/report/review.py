@@ -14,23 +14,16 @@ from evalflow.report.compare_lines import few
 from evalflow.runner.mean_ratings import MeanRatings
 from evalflow.runner.preference import Preference
 from evalflow.runner.rater_agreement import Agreement
-from evalflow.runner.review_result import ReviewResult
-from evalflow.runner.stored_run import StoredRun
-from evalflow.stored_file import check_fields, object_of, unusable
-from evalflow.stored_record import check_schema
+from evalflow.runner.review_import import read_said
+from evalflow.runner.review_key import read_keys
+from evalflow.runner.review_result import ReviewResult, review_result
+from evalflow.runner.stored_run import StoredRun, load_run
 from evalflow.strict_json import plain
 from evalflow.whole_file import as_json, replace_text
 
 REVIEW = "review.json"
 REVIEW_SCHEMA_VERSION = 1
 _FIGURE = ("value", "low", "high", "level", "method", "n_total", "n_scored", "reason")
-_REVIEW: Mapping[str, Any] = {
-    "run_id": str,
-    "raters": tuple[Mapping[str, Any], ...],
-    "preferences": tuple[Mapping[str, Any], ...],
-    "ratings": Mapping[str, Any] | None,
-    "notes": tuple[str, ...],
-}
 
 
 def review_document(run: StoredRun, result: ReviewResult) -> dict[str, Any]:
@@ -77,21 +70,17 @@ def write_review(folder: Path, document: Mapping[str, Any]) -> Path:
     return replace_text(folder / REVIEW, as_json(document))
 
 
-def load_review(folder: Path, run_id: str) -> dict[str, Any] | None:
-    """The review in a run's folder; None where there is none.
+def reviewed(folder: Path) -> dict[str, Any] | None:
+    """What people said of a stored run, added up from what its folder holds of it now; None where nobody said a thing.
 
     Raises:
-        StoredRunError: it is damaged, of an unknown schema version, or another run's.
+        EvalflowError: what was said, a sheet's key or the run is damaged, or of something else.
     """
-    path, todo = folder / REVIEW, f"evalflow review {folder} writes it anew"
-    if not path.exists():
+    said = read_said(folder)
+    if not said.all:
         return None
-    document = object_of(path, todo)
-    check_schema(document.get("schema_version"), str(path))
-    check_fields(document, _REVIEW, path, todo)
-    if document["run_id"] != run_id:
-        raise unusable(path, f"it is of run {document['run_id']!r:.60}, not of {run_id}", todo)
-    return document
+    run = load_run(folder)
+    return review_document(run, review_result(run, said, read_keys(folder, run.run_id)))
 
 
 def _figure(figure: Figure) -> dict[str, Any]:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+import evalflow
+from evalflow.errors import OutputError
 from tests.conftest import ITEMS, Cli, Lab
 
 GATE = {"floor": {"figure": "quality/exact", "arm": "one", "floor": 0.9}}
@@ -118,3 +120,16 @@ def test_a_file_is_whole_or_as_it_was(lab: Lab, cli: Cli, monkeypatch: pytest.Mo
     assert refused.code == 64
     assert refused.faults[0].endswith("cannot be written (No space left on device); give another folder")
     assert (ran.folder / "rows.csv").read_bytes() == before
+
+
+def test_a_folder_without_a_name_is_refused(lab: Lab, cli: Cli, home: Path) -> None:
+    """It would be the working folder, which nobody asked for; from Python too."""
+    ran = lab()
+    assert ran.folder is not None
+    before = sorted(home.iterdir())
+    refused = cli("export", ran.folder.name, "--to", "")
+    assert (refused.code, refused.out, len(refused.faults)) == (64, "", 1)
+    assert "--to: it is empty; name a path" in refused.faults[0]
+    with pytest.raises(OutputError, match="no name"):
+        evalflow.load(ran.folder).to_csv("")
+    assert sorted(home.iterdir()) == before

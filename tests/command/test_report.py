@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -50,6 +52,39 @@ def test_a_file_that_cannot_be_written_is_refused(lab: Lab, cli: Cli, home: Path
     refused = cli("report", ran.folder.name, "--to", "file/page.html")
     assert (refused.code, refused.out) == (64, "")
     assert refused.faults == ["evalflow: file/page.html: cannot be written (File exists); give another file"]
+
+
+@pytest.mark.parametrize("name", ["", ".", "/", "..", "folder"])
+def test_a_page_in_the_place_of_a_folder_is_refused(lab: Lab, cli: Cli, home: Path, name: str) -> None:
+    """By whichever name, of a run and of a sweep alike: one line, exit code 64."""
+    ran = lab(gates=GATE)
+    assert ran.folder is not None
+    (home / "folder").mkdir()
+    refused = cli("report", ran.folder.name, "--to", name)
+    assert (refused.code, refused.out, len(refused.faults)) == (64, "", 1)
+    assert ("it is empty; name a path" if not name else f"{name}: cannot be written (Is a directory)") in (
+        refused.faults[0]
+    )
+    assert list((home / "folder").iterdir()) == []
+
+
+def test_a_page_may_go_into_a_device_and_through_a_link(lab: Lab, cli: Cli, home: Path) -> None:
+    """Neither is replaced: the one swallows it, and the file that the other leads to has it."""
+    ran = lab(gates=GATE)
+    assert ran.folder is not None
+    os.mkfifo(home / "pipe")
+    (home / "link.html").symlink_to("far.html")
+    reader = os.open(home / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    fcntl.fcntl(reader, fcntl.F_SETPIPE_SZ, 1 << 20)
+    try:
+        assert cli("report", ran.folder.name, "--to", "pipe").code == 0
+        assert os.read(reader, 1 << 20) == (ran.folder / "report.html").read_bytes()
+    finally:
+        os.close(reader)
+    assert (home / "pipe").is_fifo()
+    assert cli("report", ran.folder.name, "--to", "link.html").code == 0
+    assert (home / "link.html").is_symlink()
+    assert (home / "far.html").read_bytes() == (ran.folder / "report.html").read_bytes()
 
 
 def test_a_run_that_was_not_scored_is_refused(lab: Lab, cli: Cli) -> None:

@@ -17,9 +17,11 @@ from evalflow.model.recorded.held_text import Chunk, HeldText
 from evalflow.model.recorded.on_disk import foreign, remove_known, save_arrays, writing
 from evalflow.model.scorer import Tokens
 from evalflow.numeric.base_file import Records
+from evalflow.whole_file import PART
 
 ABOUT, PENDING = "recording.json", "pending.json"
-KNOWN = re.compile(r"(?:recording\.json|pending\.json|\d{8}\.npz)|\.(?:recording\.json|pending\.json|\d{8}\.npz)\.part")
+FILES = r"(?:recording\.json|pending\.json|\d{8}\.npz)"
+KNOWN = re.compile(rf"{FILES}|\.{FILES}{PART}")
 """The files that are written here."""
 TOLD = ("item", "chunk", "of", "sha256", "begins", "tokens")
 

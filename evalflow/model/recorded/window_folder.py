@@ -17,10 +17,11 @@ from evalflow.model.recorded.on_disk import foreign, remove_known, save_arrays, 
 from evalflow.model.recorded.rows_file import ABOUT, TEXT, TEXTS, file_name
 from evalflow.model.recorded.text import check_same_window, check_tokens, read_meaning, text_digest, window_name
 from evalflow.model.scorer import Encoded, Window
+from evalflow.whole_file import PART
 
 FILES = r"(text|\d+)\.npz|\.(text|\d+)\.npz\.part"
 OF_TEXTS = re.compile(rf"[^/]+/({FILES})?")
-KNOWN = re.compile(rf"recording\.json|\.recording\.json\.part|texts/({OF_TEXTS.pattern})?")
+KNOWN = re.compile(rf"recording\.json|\.recording\.json{PART}|texts/({OF_TEXTS.pattern})?")
 """What is written here, files and folders."""
 
 

@@ -19,9 +19,9 @@ def write_page(folder: Path, report: Mapping[str, Any], rows: Sequence[Row], ite
     try:
         # imported here: what a page is made with may be what is broken, and a run that is not told needs none of it
         from evalflow.report.html.page import page
-        from evalflow.report.review import load_review
+        from evalflow.report.review import reviewed
 
-        replace_text(path, page(report, rows, items, review=load_review(folder, report["run_id"])))
+        replace_text(path, page(report, rows, items, review=reviewed(folder)))
     except Exception as fault:  # noqa: BLE001 - whatever it is, the verdict stands
         return f"no page: {in_words(fault)}; evalflow report {folder} tries again"
     return None

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import copy
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from evalflow.errors import StoredRunError
 from evalflow.report.html.page import page
-from evalflow.report.html.page_file import PAGE, write_page
+from evalflow.report.html.page_file import PAGE
 from evalflow.report.html.review import review_of
-from evalflow.report.review import REVIEW, write_review
+from evalflow.report.review import REVIEW
 from evalflow.runner.review_import import Said
 from tests.conftest import Cli, Lab
-from tests.report.by_hand import RUN_ID, made
+from tests.report.by_hand import made
 from tests.report.html.reading import Element, read
 from tests.report.html.test_hostile import HOSTILE, shape
 from tests.report.test_review import chosen, document, rated
@@ -69,31 +67,41 @@ def test_a_raters_name_is_text(tmp_path: Path, text: str) -> None:
     assert shape(section(tmp_path, renamed(text))) == shape(section(tmp_path, renamed("x")))
 
 
-def test_scoring_writes_the_page_with_it(tmp_path: Path) -> None:
-    """As long as it is this run's and whole; else there is no page, and a line says how to mend it."""
-    report, scores = made(tmp_path)
-    write_review(tmp_path, told(run_id=RUN_ID))
-    assert write_page(tmp_path, report, scores.rows, scores.plan.items) is None
-    assert "What people said" in (tmp_path / PAGE).read_text(encoding="utf-8")
-    write_review(tmp_path, told())
-    said = write_page(tmp_path, report, scores.rows, scores.plan.items)
-    assert said is not None and "review.json: it is of run" in said
+TABLE = "rater,item,left_arm,left_seed,right_arm,right_seed,choice\nann,a,old,0,new,0,right\nann,b,new,0,old,0,left\n"
 
 
-def test_the_page_of_a_reviewed_run_is_written_anew(lab: Lab, cli: Cli, home: Path) -> None:
-    """`evalflow report` puts it there; one that is damaged is refused by name."""
+def chosen_of(lab: Lab, cli: Cli) -> Path:
+    """A run of two arms of which somebody chose."""
     arms = {name: {"model": {"answers": {"a": name, "b": name}, "otherwise": "same"}} for name in ("old", "new")}
     folder = lab(model={"_target_": "evalflow.model.scripted.Scripted"}, arms=arms).folder
     assert folder is not None
-    table = (
-        "rater,item,left_arm,left_seed,right_arm,right_seed,choice\nann,a,old,0,new,0,right\nann,b,new,0,old,0,left\n"
-    )
-    (folder / "choices.csv").write_text(table, encoding="utf-8")
+    (folder / "choices.csv").write_text(TABLE, encoding="utf-8")
     assert cli("review", str(folder)).code == 0
-    assert cli("report", str(folder)).code == 0
-    assert "What people said" in (folder / PAGE).read_text(encoding="utf-8")
-    told = json.loads((folder / REVIEW).read_text(encoding="utf-8"))
-    (folder / REVIEW).write_text(json.dumps({**told, "schema_version": 2}), encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize(("command", "code"), [("report", 0), ("score", 2)])
+def test_the_page_tells_what_was_said_as_it_stands_now(lab: Lab, cli: Cli, command: str, code: int) -> None:
+    """Not what an import that was killed, or a table since mended by hand, has left in review.json."""
+    folder = chosen_of(lab, cli)
+    before = (folder / REVIEW).read_bytes()
+    (folder / "choices.csv").write_text(f"{TABLE}zoe,a,old,0,new,0,left\n", encoding="utf-8")
+    for stale in (before, b"{"):
+        (folder / REVIEW).write_bytes(stale)
+        assert cli(command, str(folder)).code == code
+        text = (folder / PAGE).read_text(encoding="utf-8")
+        assert "What people said" in text and "ann" in text and "zoe" in text
+    (folder / "choices.csv").unlink()
+    assert cli(command, str(folder)).code == code
+    assert "What people said" not in (folder / PAGE).read_text(encoding="utf-8")
+
+
+def test_what_was_said_and_is_damaged_is_refused_by_name(lab: Lab, cli: Cli) -> None:
+    """By `evalflow report`; a run that is scored has its verdict without a page, and a line says why."""
+    folder = chosen_of(lab, cli)
+    (folder / "choices.csv").write_text(TABLE.replace("right\n", "up\n"), encoding="utf-8")
     refused = cli("report", str(folder))
-    assert (refused.code, len(refused.faults)) == (StoredRunError.exit_code, 1)
-    assert "schema version 2 is unknown here" in refused.faults[0]
+    assert (refused.code, len(refused.faults)) == (64, 1)
+    assert "choices.csv" in refused.faults[0]
+    scored = cli("score", str(folder))
+    assert scored.code == 2 and "no page: " in scored.out + scored.err

@@ -196,20 +196,23 @@ def _differences(points: Values) -> Values:
     return differences
 
 
-def conclude(deltas: Mapping[tuple[str, str], tuple[Paired, Delta]]) -> dict[tuple[str, str], Delta]:
+def conclude(
+    deltas: Mapping[tuple[str, str], tuple[Paired, Delta]], units: Mapping[str, str] | None = None
+) -> dict[tuple[str, str], Delta]:
     """Correct the p-values of a family by Holm and say each result in words.
 
-    The family is every (comparison, figure) of the experiment that has a p-value.
+    The family is every (comparison, figure) of the experiment that has a p-value. `units` are figures' own, for the
+    words: a share has none, and one that is not named is told without.
     """
     tested = [key for key, (_, delta) in deltas.items() if delta.p is not None]
     adjusted = dict(zip(tested, holm([float(deltas[key][1].p or 0.0) for key in tested]), strict=True))
     return {
-        key: _worded(comparison, replace(delta, p_adjusted=adjusted.get(key)), key[1])
+        key: _worded(comparison, replace(delta, p_adjusted=adjusted.get(key)), key[1], (units or {}).get(key[1], ""))
         for key, (comparison, delta) in deltas.items()
     }
 
 
-def _worded(comparison: Paired, delta: Delta, figure: str) -> Delta:
+def _worded(comparison: Paired, delta: Delta, figure: str, unit: str) -> Delta:
     pair_name = f"{comparison.candidate} against {comparison.reference} on {figure}"
     if delta.delta is None:
         return replace(delta, words=f"{pair_name}: undefined ({delta.reason})")
@@ -230,7 +233,7 @@ def _worded(comparison: Paired, delta: Delta, figure: str) -> Delta:
         "not shown": f"no difference between {comparison.candidate} and {comparison.reference} is shown",
     }[conclusion]
     delta = replace(delta, conclusion=conclusion)
-    return replace(delta, words=f"{says} on {figure}: {_numbers(delta, alpha, comparison.test)}")
+    return replace(delta, words=f"{says} on {figure}: {_numbers(delta, comparison, unit)}")
 
 
 def _test_shows(delta: Delta, alpha: float) -> bool:
@@ -244,11 +247,34 @@ def _interval_shows(delta: Delta, test: Kind) -> bool:
     return delta.low * delta.delta > 0 and (test != "sign" or (delta.wins - delta.losses) * delta.delta > 0)
 
 
-def _numbers(delta: Delta, alpha: float, test: Kind) -> str:
+def out_of_reach(test: str | None, discordant: int, level: float) -> str | None:
+    """Why no difference could be shown, where so few differ (`discordant`) that an exact test cannot get there.
+
+    `test` is as a difference has it; None where it could, and of a test that is not exact.
+    """
+    alpha = 1 - level
+    if test is None or not test.startswith((NAMES["sign"], NAMES["permutation"])) or smallest_p(discordant) <= alpha:
+        return None
+    return f"with {discordant} that differ, {alpha:.2g} cannot be reached"
+
+
+def could_show(test: str | None) -> str:
+    """What could have shown an `mde`, which is a t-test's: the run, if it went by one, else a t-test alone."""
+    whose = "this run" if test is not None and test.startswith(NAMES["t"]) else "a t-test"
+    return f"{whose} could have shown"
+
+
+def _numbers(delta: Delta, comparison: Paired, unit: str) -> str:
     """The figures behind a conclusion, in one clause each."""
-    clauses = [f"{_short(delta.candidate_value)} against {_short(delta.reference_value)}"]
-    if delta.low is not None:
-        clauses.append(f"{_signed(delta.delta)} [{_signed(delta.low)}, {_signed(delta.high)}]")
+    alpha, test = 1 - comparison.level, comparison.test
+    by, of_unit = _in_unit(delta, unit)
+    after, before, change, low, high, reach = (
+        None if one is None else by * one
+        for one in (delta.candidate_value, delta.reference_value, delta.delta, delta.low, delta.high, delta.mde)
+    )
+    clauses = [f"{_short(after)}{of_unit} against {_short(before)}{of_unit}"]
+    if low is not None:
+        clauses.append(f"{_signed(change)}{of_unit} [{_signed(low)}, {_signed(high)}]")
     clustered = delta.n_clusters < delta.n_pairs
     unit, of = ("clusters", f" of {delta.n_pairs} items") if clustered else ("items", "")
     clauses.append(f"{delta.wins} {unit} up, {delta.losses} down, {delta.ties} level{of}")
@@ -262,14 +288,23 @@ def _numbers(delta: Delta, alpha: float, test: Kind) -> str:
         clauses.append(f"the {what} differ, the mean's interval does not bear it out")
     if delta.n_sessions is not None and delta.n_sessions > 1:
         clauses.append(f"taken in {delta.n_sessions} sessions")
-    discordant = delta.wins + delta.losses
-    if test in ("sign", "permutation") and smallest_p(discordant) > alpha:
-        clauses.append(f"with {discordant} that differ, {alpha:.2g} cannot be reached")
-    elif delta.conclusion == "not shown" and delta.mde is not None:
-        clauses.append(f"this run could have shown {_short(delta.mde)}")
+    if beyond := out_of_reach(delta.test, delta.wins + delta.losses, comparison.level):
+        clauses.append(beyond)
+    elif delta.conclusion == "not shown" and reach is not None:
+        clauses.append(f"{could_show(delta.test)} {_short(reach)}{of_unit}")
     if delta.unpaired:
         clauses.append(f"{len(delta.unpaired)} unpaired")
     return "; ".join(clauses)
+
+
+def _in_unit(delta: Delta, unit: str) -> tuple[float, str]:
+    """What numbers of a unit are multiplied by in words, and the unit that follows them: below a second ms."""
+    if unit == "share" or not unit:
+        return 1.0, ""
+    ends = (delta.candidate_value, delta.reference_value, delta.delta, delta.low, delta.high)
+    if unit == "s" and all(abs(end) < 1 for end in ends if end is not None):
+        return 1000.0, " ms"
+    return 1.0, f" {unit}"
 
 
 def _mean_bounds(measure: Measure, pairs: Pairs, level: float) -> Interval | None:

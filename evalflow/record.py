@@ -245,7 +245,7 @@ class Delta:
     `p` is the test that gates (over clusters where items are dependent), `p_items` the same test over items, and
     `p_mid` the mid-p of a sign test. `bootstrap` ends are percentiles, `bca` ends corrected for bias and skewness.
     `bound_low` and `bound_high` are one-sided bounds at `level`, for claims with a margin. `mde` is the smallest
-    difference that this run could have shown; `words` says the whole in a sentence. `n_sessions` is as a figure's.
+    difference that a t-test could have shown here; `words` says the whole in a sentence. `n_sessions` is as a figure's.
     """
 
     delta: float | None

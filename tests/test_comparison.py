@@ -489,7 +489,9 @@ def test_the_smallest_difference_that_could_be_shown():
     effect = TTestPower().solve_power(nobs=60, alpha=0.05, power=0.8)
     assert delta.mde == pytest.approx(effect * sd, rel=1e-6)
     assert delta.conclusion == "not shown"
-    assert f"this run could have shown {effect * sd:.3g}" in delta.words
+    assert delta.words.endswith(f"; a t-test could have shown {effect * sd:.3g}")
+    by_t = compared(*arms(5, 3, 30, 22), paired=replace(PAIRED, test="t"))
+    assert by_t.words.endswith(f"; this run could have shown {effect * sd:.3g}")
 
 
 def test_what_could_be_shown_counts_words():
@@ -607,3 +609,19 @@ def test_a_median_of_the_same_items_twice_differs_by_nothing_in_every_resample()
     delta = compared(times, times, measure=replace(MEDIAN, value=value))
     assert (delta.delta, delta.low, delta.high, delta.conclusion) == (0.0, 0.0, 0.0, "identical")
     assert calls == [9, 9]
+
+
+@pytest.mark.parametrize(
+    ("unit", "by", "said"),
+    [
+        ("s", 0.25, "0 ms against 250 ms; -250 ms ["),
+        ("s", 25.0, "0 s against 25 s; -25 s ["),
+        ("nats", 0.25, "0 nats against 0.25 nats; -0.25 nats ["),
+        ("share", 0.25, "0 against 0.25; -0.25 ["),
+    ],
+)
+def test_words_have_units(unit: str, by: float, said: str):
+    """Times below a second in ms; a share has none."""
+    names = {f"i{n}": f"i{n}" for n in range(9)}
+    delta = PAIRED.compare(MEDIAN, dict.fromkeys(names, (by,)), dict.fromkeys(names, (0.0,)), names, 0)
+    assert f": {said}" in conclude({("one", FIGURE): (PAIRED, delta)}, {FIGURE: unit})["one", FIGURE].words

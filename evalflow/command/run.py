@@ -97,7 +97,7 @@ def show(done: Done, options: Options, exit_code: int) -> None:
 
     The verdict comes last, by `conclude`.
     """
-    from evalflow.report.console import print_report
+    from evalflow.report.full_report import print_report
     from evalflow.report.html.page_file import PAGE
     from evalflow.report.screen import print_screen
     from evalflow.report.terminal import console, say

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from evalflow.comparison import could_show, out_of_reach
 from evalflow.report.console import number
 from evalflow.report.quantity import digits, signed, time_unit
 
@@ -47,9 +48,12 @@ def _numbers(delta: Told, is_time: bool) -> Iterator[str]:
     clusters = f" in {delta['n_clusters']} clusters" if delta["n_clusters"] < delta["n_pairs"] else ""
     yield f"{said(delta['delta'])}{unit}{interval} n={delta['n_pairs']}{clusters}"
     if delta["p_adjusted"] is not None and delta["conclusion"] != "identical":
-        yield f"p={delta['p_adjusted']:.2g}"
-    if delta["conclusion"] == "not shown" and delta["mde"] is not None:
-        yield f"could have shown {text(scale * delta['mde'])}{unit}"
+        yield f"p={delta['p_adjusted']:.2g}{' after Holm' if delta['p_adjusted'] != delta['p'] else ''}"
+    if delta["conclusion"] == "not shown":
+        if beyond := out_of_reach(delta["test"], delta["wins"] + delta["losses"], delta["level"]):
+            yield beyond
+        elif delta["mde"] is not None:
+            yield f"{could_show(delta['test'])} {text(scale * delta['mde'])}{unit}"
     if delta["unpaired"]:
         yield f"{len(delta['unpaired'])} unpaired"
     if (delta["n_sessions"] or 1) > 1:

@@ -1,17 +1,13 @@
-"""The whole report in tables. Colour only on a terminal; plain text when piped."""
+"""What every telling of a run on a terminal has: its heading, its verdict, numbers, and texts that only print."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Mapping
+from typing import Any
 
-from rich import box
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
-
-from evalflow.report.seat_lines import seat_lines
 
 STYLE = {"pass": "green", "fail": "bold red", "unreadable": "yellow", "skipped": "dim", "incomplete": "bold red"}
 # control characters drive a terminal, direction marks reorder a line, and a lone surrogate cannot be printed at all
@@ -34,21 +30,6 @@ def heading(report: Mapping[str, Any]) -> Text:
     return Text(f"{report['experiment']} · {dataset} · run {report['run_id']}", style="bold")
 
 
-def print_report(report: Mapping[str, Any], console: Console) -> None:
-    """All of it: arms side by side, comparisons in words, gates, and what is not shown. The verdict comes after it."""
-    report = printable(report)
-    console.print(heading(report))
-    console.print(_arms(report))
-    _block(console, None, [*troubles(report), *(f"note: {note}" for note in report["notes"])])
-    _block(console, "Arms", seat_lines(report))
-    words = [f"{name}: {d['words']}" for name, figures in report["comparisons"].items() for d in figures.values()]
-    _block(console, "Comparisons", words)
-    console.print(_gates(report))
-    failed = [_failed(name, gate) for name, gate in report["gates"].items() if gate["outcome"] == "fail"]
-    _block(console, None, failed)
-    _block(console, "This experiment does not show", report["limits"])
-
-
 def print_verdict(report: Mapping[str, Any], console: Console, exit_code: int | None = None) -> None:
     """The last line of a report. `exit_code` is what the process answers, where that is not the report's own."""
     console.print(verdict_line(printable(report), exit_code))
@@ -61,17 +42,6 @@ def verdict_line(report: Mapping[str, Any], exit_code: int | None = None) -> Tex
     return verdict.append("".join(f"; {reason}" for reason in report["reasons"]))
 
 
-def _block(console: Console, title: str | None, lines: Sequence[str]) -> None:
-    """A titled list with a blank line after it; nothing where there are no lines."""
-    if not lines:
-        return
-    if title:
-        console.print(Text(title, style="bold"))
-    for line in lines:
-        console.print(Text(f"  {line}"))
-    console.print()
-
-
 def troubles(report: Mapping[str, Any]) -> list[str]:
     """What went wrong in each arm, in the model's own words."""
     lines = []
@@ -82,60 +52,6 @@ def troubles(report: Mapping[str, Any]) -> list[str]:
             rows = "1 error row" if error["count"] == 1 else f"{error['count']} error rows"
             lines.append(f"arm {name}, {rows}: {error['kind']}: {error['message']}")
     return lines
-
-
-def _arms(report: Mapping[str, Any]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title_justify="left")
-    table.add_column("figure", overflow="fold")
-    arms = report["arms"]
-    for name, arm in arms.items():
-        title = f"{name} (control)" if arm["conditions"]["control"] else name
-        table.add_column(Text(title), justify="right", overflow="fold")
-    names = dict.fromkeys(figure for arm in arms.values() for figure in arm["figures"])
-    for figure in sorted(names, key=lambda name: (not name.startswith("quality/"), name.split("/")[0] == "n")):
-        table.add_row(Text(figure), *(Text(shown(arm["figures"].get(figure))) for arm in arms.values()))
-        for kind in dict.fromkeys(k for arm in arms.values() for k in arm["breakdown"]):
-            if figure.startswith("quality/"):
-                cells = [arm["breakdown"].get(kind, {}).get(figure) for arm in arms.values()]
-                table.add_row(Text(f"  {kind.removeprefix('kind=')}"), *(Text(shown(cell)) for cell in cells))
-    return table
-
-
-def _gates(report: Mapping[str, Any]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in ("gate", "outcome", "figure", "of", "value", "wanted", "n", "reason"):
-        justify: Literal["right", "left"] = "right" if heading in ("value", "n") else "left"
-        table.add_column(heading, justify=justify, overflow="fold")
-    for name, gate in report["gates"].items():
-        outcome = f"{gate['outcome']} (report only)" if gate["report_only"] else gate["outcome"]
-        n = "-" if gate["denominator"] is None else str(gate["denominator"])
-        whose = gate["comparison"] or gate["arm"] or "every arm"
-        texts = [Text(cell) for cell in (name, gate["figure"], whose, held(gate), wanted(gate), n)]
-        style = "" if gate["report_only"] else STYLE[gate["outcome"]]
-        table.add_row(texts[0], Text(outcome, style=style), *texts[1:], Text(gate["reason"] or ""))
-    return table
-
-
-def wanted(gate: Mapping[str, Any]) -> str:
-    """The threshold, turned round for a negative control, and beside it what the noise floor gave."""
-    told = f"not {gate['threshold']}" if gate["expected"] == "fail" else str(gate["threshold"])
-    return told if gate["noise_floor"] is None else f"{told} (A/A {number(gate['noise_floor'])})"
-
-
-def held(gate: Mapping[str, Any]) -> str:
-    """The number that was held against the threshold, and which end of its interval it is."""
-    if gate["value"] is None:
-        return "-"
-    return (
-        number(gate["value"])
-        + {"value": "", "lower": " (low end)", "upper": " (high end)", "both": " (an end)"}[gate["bound"]]
-    )
-
-
-def _failed(name: str, gate: Mapping[str, Any]) -> str:
-    rows = ", ".join(gate["rows"][:5]) + (f" and {gate['n_rows'] - 5} more" if gate["n_rows"] > 5 else "")
-    parts = [f"{name} failed", f"decided by {rows}" if rows else "", gate["on_fail"] or ""]
-    return "; ".join(part for part in parts if part)
 
 
 def shown(figure: Mapping[str, Any] | None) -> str:

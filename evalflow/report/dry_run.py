@@ -11,6 +11,7 @@ from rich.text import Text
 from evalflow.gate import Gate
 from evalflow.metric.protocol import figure_names
 from evalflow.report.console import printable
+from evalflow.report.held_number import END_OF
 from evalflow.runner.plan import Plan
 
 DIGEST = 64
@@ -48,7 +49,8 @@ def _identity(identity: Mapping[str, Any]) -> str:
 def _gate(gate: Gate) -> str:
     """A gate as a reader would say it."""
     whose = gate.comparison or gate.arm or "every arm"
-    end = {"value": "", "lower": "low end of ", "upper": "high end of ", "both": "both ends of "}[gate.bound]
     where = f" where {', '.join(f'{key} is {value}' for key, value in gate.where.items())}" if gate.where else ""
-    said = f"{end}{gate.figure} of {whose}{where} {'not ' if gate.expect == 'fail' else ''}{gate.threshold}"
+    said = (
+        f"{END_OF[gate.bound]}{gate.figure} of {whose}{where} {'not ' if gate.expect == 'fail' else ''}{gate.threshold}"
+    )
     return f"{said} (report only)" if gate.report_only else said

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from evalflow.report.aligned import GAP, hanging, on_the_point, padded, widest
 from evalflow.report.quantity import Quantity, quantities
-from evalflow.report.read_figures import ReadFigure
+from evalflow.report.read_figures import ReadFigure, before_counts
 
 Told = Mapping[str, Any]
 LEAST_FOR_ARMS = 10
@@ -42,23 +42,27 @@ class FigureLine(NamedTuple):
     n: tuple[int, int]
 
 
-def figure_lines(figures: Sequence[ReadFigure], arms: Told, width: int, room: int) -> FigureLines:
-    """The fullest layout that fits `width` and `room` lines; the tersest where none does.
+def figure_lines(
+    read: Sequence[ReadFigure], more: Sequence[ReadFigure], arms: Told, width: int, room: int
+) -> FigureLines:
+    """The fullest layout that fits `width` and `room` lines, with as many of `more` as that has room for.
 
-    Raises:
-        AssertionError: there is no figure.
+    Where none fits, it is the tersest of those that are `read`.
     """
-    assert figures, "a table of nothing"
     names = {arm: f"{arm} (control)" if told["conditions"]["control"] else arm for arm, told in arms.items()}
-    layouts: tuple[Callable[[], FigureLines | None], ...] = (
-        lambda: _abreast(figures, names, width),
-        lambda: listed(list(_grouped(figures, names, arms, deciding=False)), "arm", width),
+    layouts: tuple[Callable[[Sequence[ReadFigure]], FigureLines | None], ...] = (
+        lambda figures: _abreast(figures, names, width),
+        lambda figures: listed(list(_grouped(figures, names, arms, deciding=False)), "arm", width),
     )
-    for layout in layouts:
-        made = layout()
-        if made is not None and made.height <= room:
-            return made
-    return listed(list(_grouped(figures, names, arms, deciding=True)), "decided by", width)
+    for n_more in range(len(more), -1, -1):
+        figures = before_counts(read, more[:n_more])
+        for layout in layouts if figures else ():
+            made = layout(figures)
+            if made is not None and made.height <= room:
+                return made
+    if not read:
+        return FigureLines(None, [], [])
+    return listed(list(_grouped(read, names, arms, deciding=True)), "arm that decided", width)
 
 
 def _abreast(figures: Sequence[ReadFigure], names: Mapping[str, str], width: int) -> FigureLines | None:

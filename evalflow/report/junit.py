@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 from xml.etree import ElementTree
 
+from evalflow.report.held_number import END, reads
+
 # XML 1.0 has no way to write these, escaped or not
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -40,9 +42,10 @@ def _element(gate: Mapping[str, Any]) -> tuple[str | None, str]:
 
 
 def _message(gate: Mapping[str, Any]) -> str:
-    value = "undefined" if gate["value"] is None else f"{gate['value']:.6g}"
+    end = END[gate["bound"]]
+    value = "undefined" if gate["value"] is None else f"{gate['value']:.6g}" + (f" ({end})" if end else "")
     parts = [
-        f"{gate['outcome']}: {gate['figure']} is {value}, wanted {gate['threshold']}",
+        f"{gate['outcome']}: {reads(gate)} is {value}, wanted {gate['threshold']}",
         gate["reason"],
         gate["on_fail"],
     ]

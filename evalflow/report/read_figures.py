@@ -1,8 +1,8 @@
-"""The figures that a run's gates and comparisons read, of which arms: what decided, and no other."""
+"""The figures that a run's gates and comparisons read, of which arms: what decided; and what quality nothing reads."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -48,6 +48,23 @@ def read_figures(report: Told) -> list[ReadFigure]:
         )
         for one in ordered
     ]
+
+
+def unread_quality(report: Told, read: Sequence[ReadFigure]) -> list[ReadFigure]:
+    """The figures of quality, over all rows, that nothing reads."""
+    known = {one.name for one in read if one.kind is None}
+    names = dict.fromkeys(name for arm in report["arms"].values() for name in arm["figures"])
+    return [
+        ReadFigure(name, None, {a: arm["figures"][name] for a, arm in report["arms"].items() if name in arm["figures"]})
+        for name in names
+        if name.startswith("quality/") and name not in known
+    ]
+
+
+def before_counts(read: Sequence[ReadFigure], more: Sequence[ReadFigure]) -> list[ReadFigure]:
+    """The figures that are read with others among them: after all but counts of rows."""
+    at = next((place for place, one in enumerate(read) if _rank(one.name) == 2), len(read))
+    return [*read[:at], *more, *read[at:]]
 
 
 def _rank(name: str) -> int:

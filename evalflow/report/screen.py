@@ -11,13 +11,16 @@ from rich.text import Text
 from evalflow.report.aligned import GAP, hanging
 from evalflow.report.comparison_lines import comparison_lines
 from evalflow.report.console import STYLE, heading, printable, troubles, verdict_line
-from evalflow.report.figure_lines import FigureLines, figure_lines
+from evalflow.report.figure_lines import figure_lines
 from evalflow.report.gate_lines import amiss_lines, amiss_names, passed_names, passed_table
 from evalflow.report.part import Part, print_blocks, room_of
-from evalflow.report.read_figures import read_figures
+from evalflow.report.read_figures import read_figures, unread_quality
 
 Told = Mapping[str, Any]
 FULL = "evalflow score RUN --full"
+LEAST_FIGURES = 3
+MOST_AMISS = 12
+"""Gates that did not pass that have a line of their own, be there room or not."""
 
 
 def print_screen(report: Told, console: Console, exit_code: int | None = None) -> None:
@@ -32,17 +35,20 @@ def print_screen(report: Told, console: Console, exit_code: int | None = None) -
     said = [*troubles(report), *(f"note: {note}" for note in report["notes"])]
     trouble = Part("notes", [_indented(line, width) for line in said], 4)
     compared = Part("comparisons", [_indented(line, width) for line in comparison_lines(report)], 3)
-    amiss = Part("reasons of gates", amiss_lines(report["gates"], width), 8)
+    amiss = Part("reasons of gates", amiss_lines(report, width), MOST_AMISS)
     passed = passed_names(report["gates"], width) or ([] if amiss.entries else [Text("no gate was asked")])
     used = len(top) + sum(part.height for part in (trouble, compared, amiss)) + len(passed)
     read = read_figures(report)
-    made = figure_lines(read, report["arms"], width, room - used) if read else FigureLines(None, [], [])
-    figures = Part("", made.entries, 3, made.heading)
+    if used + len(read[:LEAST_FIGURES]) > room:
+        amiss.entries = amiss_lines(report, width, terse=True)
+        used = len(top) + sum(part.height for part in (trouble, compared, amiss)) + len(passed)
+    made = figure_lines(read, unread_quality(report, read), report["arms"], width, room - used)
+    figures = Part("", made.entries, LEAST_FIGURES, made.heading)
     parts = [trouble, figures, compared, amiss]
     over = len(top) + sum(part.height for part in parts) + len(passed) - room
     for part in (figures, compared, trouble, amiss):
         over = part.shrink(over)
-    if (table := passed_table(report["gates"], width)) and over + len(table) - len(passed) <= 0:
+    if (table := passed_table(report, width)) and over + len(table) - len(passed) <= 0:
         over += len(table) - len(passed)
         passed = table
     named = [*(text for entry in amiss.entries for text in entry), *_unnamed(report, amiss, width), *passed]

@@ -59,7 +59,7 @@ def _compare(scores: Scores) -> dict[str, dict[str, Delta]]:
             seed = derive_seed(plan.seed, f"{name}/{figure}", 0)
             family[name, figure] = (comparison, arms_apart(comparison, figure, sides, clusters, seed))
     concluded: dict[str, dict[str, Delta]] = {name: {} for name in plan.comparisons}
-    for (name, figure), delta in conclude(family).items():
+    for (name, figure), delta in conclude(family, units_of(plan.metrics)).items():
         concluded[name][figure] = delta
     return concluded
 
@@ -159,6 +159,14 @@ def measure_of(metric: Metric, reading: Reading) -> Measure:
         is_rate=isinstance(metric, Rate),
         higher_is_better=metric.higher_is_better,
     )
+
+
+def units_of(metrics: Mapping[str, Metric]) -> dict[str, str]:
+    """Figure -> the unit of its numbers."""
+    return {
+        figure: getattr(metrics[key].readings()[suffix], "measured_in", metrics[key].measured_in)
+        for figure, (key, suffix) in owners(metrics).items()
+    }
 
 
 def _trusted(gate: Gate, result: GateResult, scores: Scores) -> GateResult:

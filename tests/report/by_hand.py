@@ -164,6 +164,7 @@ def bare(**changes: Any) -> dict[str, Any]:
         "reason": None,
         "n_sessions": 1,
     }
+    gates = changes.pop("gates", {"floor": gate()})
     return {
         "experiment": "four",
         "run_id": RUN_ID,
@@ -181,13 +182,19 @@ def bare(**changes: Any) -> dict[str, Any]:
         },
         "notes": [],
         "comparisons": {},
-        "gates": {"floor": gate()},
+        "gates": gates,
+        "asked": {"gates": {name: asked_of() for name in gates}, "comparisons": {}},
         "limits": [],
         "reasons": [],
         "verdict": "pass",
         "exit_code": 0,
         **changes,
     }
+
+
+def asked_of(**changes: Any) -> dict[str, Any]:
+    """What a report says was asked of a gate."""
+    return {"where": {}, "margin": None, "count": False, **changes}
 
 
 def gate(outcome: str = "pass", **changes: Any) -> dict[str, Any]:

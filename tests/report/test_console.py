@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from evalflow.report.console import number, print_report, print_verdict, printable, shown
+from evalflow.report.console import number, print_verdict, printable, shown
+from evalflow.report.full_report import print_report
 from tests.report.by_hand import bare, gate
 
 

@@ -108,3 +108,11 @@ def test_no_gates_are_no_cases():
     """A report without gates is a suite of none."""
     suite = parsed(gates={})
     assert (list(suite), suite.attrib["tests"]) == ([], "0")
+
+
+def test_an_end_of_an_interval_is_named():
+    """A gate on an end held that number, not the figure's own; unread, it is what would have been held."""
+    gates = {"low": gate("fail", value=0.5, bound="lower"), "none": gate("unreadable", value=None, bound="lower")}
+    told = {name: one.attrib["message"] for name, (one,) in children(parsed(gates=gates)).items()}
+    assert told["low"] == "fail: quality/exact is 0.5 (low end), wanted >= 0.7"
+    assert told["none"].startswith("unreadable: low end of quality/exact is undefined, wanted >= 0.7")

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from evalflow.report.part import BELOW
 from evalflow.report.screen import print_screen
-from tests.report.by_hand import bare, gate, made
+from tests.report.by_hand import asked_of, bare, gate, made
 
 WIDE = "評価器"
 """Three characters of two columns each."""
@@ -60,13 +60,14 @@ def arm(figures: Mapping[str, Any], **changes: Any) -> dict[str, Any]:
 
 def report(gates: Mapping[str, Any], where: Mapping[str, Any] | None = None, **changes: Any) -> dict[str, Any]:
     """A report with these gates; `where` is which rows each of them reads."""
-    asked = {name: {"where": (where or {}).get(name, {}), "margin": None, "count": False} for name in gates}
+    asked = {name: asked_of(where=(where or {}).get(name, {})) for name in gates}
     sides = {name: {"reference": "base", "candidate": "new"} for name in changes.get("comparisons", ())}
     return bare(gates=dict(gates), asked={"gates": asked, "comparisons": sides}, **changes)
 
 
 def delta(conclusion: str = "better", **changes: Any) -> dict[str, Any]:
-    found: dict[str, Any] = {"delta": 0.25, "low": 0.125, "high": 0.375, "p_adjusted": 0.0123, "mde": 0.5}
+    found: dict[str, Any] = {"delta": 0.25, "low": 0.125, "high": 0.375, "p": 0.0123, "p_adjusted": 0.0123, "mde": 0.5}
+    found |= {"test": "exact sign test over items", "level": 0.95, "wins": 20, "losses": 5, "higher_is_better": True}
     counts: dict[str, Any] = {"n_pairs": 60, "n_clusters": 60, "unpaired": [], "n_sessions": 1, "reason": None}
     return {"conclusion": conclusion, **found, **counts, **changes}
 
@@ -131,7 +132,7 @@ def test_of_very_many_arms_the_one_that_decided_is_shown() -> None:
     gates = {"floor": gate("fail", arm=None, value=0.5, reason=None)}
     lines = printed(report(gates, arms=arms))
     assert line_with("quality/exact  ", lines).split() == ["quality/exact", "0.500", "60", "arm0"]
-    assert line_with("figure ", lines).endswith("decided by")
+    assert line_with("figure ", lines).endswith("arm that decided")
     assert line_with("Left out", lines).startswith("Left out: 49 figures:")
     assert fits(lines)
 
@@ -174,7 +175,10 @@ def test_why_a_figure_is_undefined_is_told_once() -> None:
         ("better", {}, "new is better than base on quality/exact: +0.250 [+0.125, +0.375] n=60, p=0.012"),
         ("worse", {"delta": -0.25, "low": None}, "new is worse than base on quality/exact: -0.250 n=60, p=0.012"),
         ("identical", {"delta": 0.0, "n_clusters": 20}, "0 [+0.125, +0.375] n=60 in 20 clusters"),
-        ("not shown", {}, "n=60, p=0.012, could have shown 0.500"),
+        ("not shown", {}, "n=60, p=0.012, a t-test could have shown 0.500"),
+        ("not shown", {"test": "paired t-test over items"}, "n=60, p=0.012, this run could have shown 0.500"),
+        ("not shown", {"wins": 1, "losses": 1}, "n=60, p=0.012, with 2 that differ, 0.05 cannot be reached"),
+        ("not shown", {"p_adjusted": 0.07}, "p=0.07 after Holm, a t-test could have shown 0.500"),
         ("better", {"unpaired": ["a", "b"], "n_sessions": 2}, "p=0.012, 2 unpaired, over 2 sessions"),
         ("undefined", {"delta": None, "reason": "no pairs"}, "new against base on quality/exact: undefined (no pairs)"),
     ],
@@ -309,3 +313,62 @@ def test_a_very_narrow_terminal_gets_sentences() -> None:
     """Where a table would be confetti each figure is a sentence."""
     lines = printed(report({"floor": gate()}), width=30)
     assert "quality/exact of base: 0.750" in " ".join(lines)
+
+
+def test_quality_that_nothing_reads_is_shown_where_there_is_room() -> None:
+    """After what is read and before counts; without room it goes first, and every gate stays."""
+    names = ["quality/exact", *(f"quality/other{n}" for n in range(30)), "n/coverage", "lat/a"]
+    arms = {"base": arm({name: figure(0.5) for name in names})}
+    gates = {"floor": gate(), "whole": gate(figure="n/coverage", value=0.5)}
+    high = [line.split()[0] for line in printed(report(gates, arms=arms), height=60) if " 0.500" in line]
+    assert [name for name in high if "/" in name] == names[:-1]
+    lines = printed(report(gates, arms=arms))
+    shown = [line.split()[0] for line in lines if line.startswith(("quality/", "n/"))]
+    assert (shown[:2], shown[-1]) == (["quality/exact", "quality/other0"], "n/coverage")
+    assert fits(lines) and "2 passed: floor, whole" in lines
+    assert f"{len(names) - len(shown)} figures" in line_with("Left out", lines)
+
+
+def test_every_gate_of_a_smoke_run_has_its_line() -> None:
+    """Ten gates that are unreadable for one reason on 24 lines: it is told once, and no gate is a mere name."""
+    part = "smoke run: limit 5"
+    gates = {
+        f"gate{n}": gate("unreadable", figure="n/error_share", arm=None, value=None, denominator=None, reason=part)
+        for n in range(10)
+    }
+    lines = printed(report(gates, part=part, notes=["told " * 40] * 4))
+    assert [line.split(":")[0].split()[-1] for line in lines if line.startswith("unreadable")] == list(gates)
+    assert sum(line.count(part) for line in lines[1:]) == 1
+    assert "more did not pass" not in " ".join(lines)
+
+
+def test_an_end_that_was_not_read_is_named() -> None:
+    """An arm may have scored 1 where the end of its interval is what is wanted."""
+    told = gate("unreadable", value=None, denominator=None, bound="lower", reason="smoke run: limit 5")
+    assert "low end of quality/exact of base, wanted >= 0.7" in line_with("unreadable", printed(report({"g": told})))
+
+
+@pytest.mark.parametrize(
+    ("verdict", "higher", "said"),
+    [
+        ("non_inferior", True, "0.010 (one-sided bound -0.040)"),
+        ("non_inferior", False, "0.010 (one-sided bound +0.060)"),
+        ("equivalent", True, "0.010 (one-sided bounds -0.040, +0.060)"),
+    ],
+)
+def test_a_gate_with_a_margin_shows_the_bound_that_decides(verdict: str, higher: bool, said: str) -> None:
+    """The two-sided interval that is shown may cross a margin within which the one-sided bound lies."""
+    held = gate(arm=None, comparison="gain", value=0.01, threshold=f"{verdict} within 0.07")
+    told = pair(delta=0.01, low=-0.08, high=0.1, bound_low=-0.04, bound_high=0.06, higher_is_better=higher)
+    told["gates"]["margin"] = held
+    told["asked"]["gates"]["margin"] = asked_of(margin=0.07)
+    assert said in line_with("pass  margin", printed(told, width=160, height=40))
+    held.update(outcome="fail")
+    assert f"is {said}, wanted {verdict} within 0.07" in line_with("fail", printed(told, width=200))
+
+
+def test_a_gate_on_a_time_is_told_in_a_unit() -> None:
+    """In ms below a second, beside the threshold in the seconds that it was asked in."""
+    told = gate("fail", figure="lat/a_s", value=0.00093, threshold="<= 0.0005", noise_floor=0.0001)
+    lines = printed(report({"quick": told}, arms={"base": arm({"lat/a_s": figure(0.00093, unit="s")})}), width=120)
+    assert "is 0.93 ms, wanted <= 0.0005 s (A/A 0.0001 s)" in line_with("fail", lines)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from evalflow.report.held_number import deciding_bounds
 from evalflow.report.html.plot import ACCENT, INK, MUTED, PAPER, PART, RULE, Plot, plot
 from evalflow.report.html.shown_number import number, scale, signed, tick, writer
 from evalflow.report.html.shown_text import short
@@ -23,7 +24,10 @@ _AROUND = 62.0  # pt above and below them
 
 @dataclass(frozen=True)
 class Difference:
-    """One figure of one comparison. Numbers are of `unit`; `margin` is what a gate allows it to be worse by."""
+    """One figure of one comparison. Numbers are of `unit`; `margin` is what a gate allows it to be worse by.
+
+    `bounds` are the one-sided ones that it goes by.
+    """
 
     comparison: str
     figure: str
@@ -35,6 +39,7 @@ class Difference:
     conclusion: str
     margin: float | None
     told: Mapping[str, str]
+    bounds: tuple[float, ...] = ()
 
     @property
     def label(self) -> str:
@@ -53,7 +58,9 @@ class Deltas:
 def deltas_of(report: Mapping[str, Any]) -> Deltas | None:
     """The comparisons of a report; None where it has none."""
     told = [
-        difference(name, figure, delta, _unit(report, figure), _margin(report, name, figure))
+        difference(
+            name, figure, delta, _unit(report, figure), _margin(report, name, figure), _bounds(report, name, figure)
+        )
         for name, figures in report["comparisons"].items()
         for figure, delta in figures.items()
     ]
@@ -65,8 +72,10 @@ def drawn(told: Sequence[Difference]) -> Deltas | None:
     return Deltas(tuple(told), tuple(_forests(told))) if told else None
 
 
-def difference(name: str, figure: str, delta: Mapping[str, Any], unit: str, margin: float | None) -> Difference:
-    """A difference in the page's numbers, of a figure in `unit`; `margin` is what a gate allows it to be worse by."""
+def difference(
+    name: str, figure: str, delta: Mapping[str, Any], unit: str, margin: float | None, bounds: Sequence[float] = ()
+) -> Difference:
+    """A difference in the page's numbers, of a figure in `unit`; `margin` and `bounds` are a gate's, in that unit."""
     ends = [delta[key] for key in ("delta", "low", "high", "reference_value", "candidate_value")]
     by, unit = scale(unit, ends)
     difference, low, high, reference, candidate = (None if one is None else by * one for one in ends)
@@ -87,7 +96,19 @@ def difference(name: str, figure: str, delta: Mapping[str, Any], unit: str, marg
     }
     scaled = None if margin is None else by * margin
     better = delta["higher_is_better"]
-    return Difference(name, figure, difference, low, high, unit, better, delta["conclusion"], scaled, told)
+    return Difference(
+        name,
+        figure,
+        difference,
+        low,
+        high,
+        unit,
+        better,
+        delta["conclusion"],
+        scaled,
+        told,
+        tuple(by * b for b in bounds),
+    )
 
 
 def _unit(report: Mapping[str, Any], figure: str) -> str:
@@ -103,6 +124,14 @@ def _margin(report: Mapping[str, Any], comparison: str, figure: str) -> float | 
         if (gate["comparison"], gate["figure"]) == (comparison, figure)
     ]
     return min((margin for margin in margins if margin is not None), default=None)
+
+
+def _bounds(report: Mapping[str, Any], comparison: str, figure: str) -> list[float]:
+    """The one-sided bounds that gates with a margin go by on this difference."""
+    read = [
+        name for name, gate in report["gates"].items() if (gate["comparison"], gate["figure"]) == (comparison, figure)
+    ]
+    return sorted({bound for name in read for bound in deciding_bounds(report, name)})
 
 
 def _forests(told: Sequence[Difference]) -> list[Plot]:
@@ -156,6 +185,8 @@ def _one(axes: Axes, at: float, one: Difference) -> None:
     if one.margin is not None:
         end = -one.margin if one.higher_is_better else one.margin
         axes.plot([end], [at], color=MUTED, marker="d", markersize=6, markerfacecolor=PAPER, gid=f"{PART}margin")
+    for bound in one.bounds:
+        axes.plot([bound], [at], color=INK, linestyle="none", marker="|", markersize=17, gid=f"{PART}bound")
     axes.plot(
         [one.delta],
         [at],
@@ -171,6 +202,7 @@ def _one(axes: Axes, at: float, one: Difference) -> None:
 def _reach(told: Sequence[Difference]) -> tuple[float, float]:
     """From the least to the largest end, 0 always between them and a little room on both sides."""
     ends = [end for one in told for end in (one.delta, one.low, one.high) if end is not None]
+    ends += [bound for one in told for bound in one.bounds]
     ends += [-one.margin if one.higher_is_better else one.margin for one in told if one.margin is not None]
     low, high = min(0.0, *ends), max(0.0, *ends)
     room = 0.08 * (high - low) or 1.0

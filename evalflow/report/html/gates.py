@@ -5,21 +5,23 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
+from evalflow.report.held_number import END, deciding_bounds, gate_unit
 from evalflow.report.html.conditions import in_words
-from evalflow.report.html.shown_number import MINUS, number, signed, writer
+from evalflow.report.html.shown_number import MINUS, number, scale, signed, writer
 
 MARKS = {"pass": "✓", "fail": "✗", "unreadable": "?", "skipped": "–", "incomplete": "…"}
 """Beside the word of an outcome or a verdict, for who looks before reading."""
-ENDS = {"value": "", "lower": "low end", "upper": "high end", "both": "an end"}
 _SEED = re.compile(r" \(seed -?\d+\)$")
 
 
 @dataclass(frozen=True)
 class GateLine:
-    """One gate in words. `rows` are what decided it, the worst first; `decided_by` says how many of what there are."""
+    """One gate in words. `rows` are what decided it, the worst first; `decided_by` says how many of what there are.
+
+    `bounds` are what a gate with a margin goes by, beside the two-sided `interval`.
+    """
 
     name: str
     outcome: str
@@ -31,6 +33,7 @@ class GateLine:
     value: str
     end: str
     interval: str
+    bounds: str
     unit: str
     wanted: str
     n: str
@@ -57,10 +60,17 @@ def _line(
 ) -> GateLine:
     asked, known = report["asked"]["gates"][name], gate["value"] is not None
     ends = () if asked["where"] or asked["count"] else _ends(gate, _figure_of(report, gate))
-    write = writer([gate["value"], *ends], [ends[1] - ends[0]] if ends else [])
-    if gate["comparison"] is not None:
-        write = partial(signed, write=write)
+    bounds, unit = deciding_bounds(report, name), gate_unit(report, name)
+    by, shown_unit = scale(unit, [gate["value"], *ends, *bounds])
+    numbers = [None if one is None else by * one for one in (gate["value"], *ends, *bounds)]
+    plain = writer(numbers, [by * (ends[1] - ends[0])] if ends else [])
+
+    def write(value: float) -> str:
+        return signed(by * value, plain) if gate["comparison"] is not None else plain(by * value)
+
     threshold = gate["threshold"].replace(">=", "≥").replace("<=", "≤").replace("-", MINUS)
+    if by != 1 and threshold[-1] in "0123456789]":
+        threshold += f" {unit}"  # as it was asked for, beside a number in another unit
     rows = [row for row in gate["rows"] if not private or row in ids or _SEED.sub("", row) in ids]
     return GateLine(
         name=name,
@@ -71,12 +81,13 @@ def _line(
         whose=gate["comparison"] or gate["arm"] or "every arm",
         where=", ".join(f"{key} = {in_words(value)}" for key, value in asked["where"].items()),
         value=write(gate["value"]) if known else "",
-        end=ENDS[gate["bound"]] if known else "",
+        end=END[gate["bound"]],
         interval=f"[{', '.join(write(end) for end in ends)}]" if ends else "",
-        unit=_unit(report, gate["figure"]),
+        bounds=", ".join(write(bound) for bound in bounds),
+        unit=shown_unit,
         wanted=f"not {threshold}" if gate["expected"] == "fail" else threshold,
         n="" if gate["denominator"] is None else f"{gate['denominator']:,}",
-        noise_floor="" if gate["noise_floor"] is None else number(gate["noise_floor"]),
+        noise_floor="" if gate["noise_floor"] is None else number(by * gate["noise_floor"]),
         reason=gate["reason"] or "",
         on_fail=gate["on_fail"] or "",
         rows=tuple(rows),
@@ -112,8 +123,3 @@ def _ends(gate: Mapping[str, Any], figure: Mapping[str, Any] | None) -> tuple[fl
     low, high = figure["low"], figure["high"]
     held = {"value": (value,), "lower": (low,), "upper": (high,), "both": (low, high)}[gate["bound"]]
     return (low, high) if gate["value"] in held else ()
-
-
-def _unit(report: Mapping[str, Any], figure: str) -> str:
-    units = [arm["figures"][figure]["unit"] for arm in report["arms"].values() if figure in arm["figures"]]
-    return units[0] if units and units[0] != "share" else ""

@@ -151,6 +151,9 @@ def test_a_phone_shows_it_without_scrolling_sideways(tmp_path: Path):
         assert await tab.evaluate("document.documentElement.scrollWidth") <= 360
         over = "[...document.querySelectorAll('.scroll')].filter(one => one.scrollWidth > one.clientWidth).length"
         assert await tab.evaluate(over) > 0
+        # one shadow on either side stays where it is, and one cover of each goes along with the table
+        held = "getComputedStyle(document.querySelector('.scroll')).backgroundAttachment"
+        assert await tab.evaluate(held) == "local, local, scroll, scroll"
         smallest = (
             "Math.min(...[...document.querySelectorAll('svg text')].map(one => one.getBoundingClientRect().height))"
         )

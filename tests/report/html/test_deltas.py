@@ -25,8 +25,9 @@ def told(*deltas: dict[str, Any], unit: str = "share", gates: dict[str, Any] | N
     """The differences of one comparison, of the figures q0, q1 and so on."""
     figures = {f"q{n}": one for n, one in enumerate(deltas)}
     arm = {"figures": {name: {"unit": units.get(name, unit)} for name in figures}}
-    asked = {name: {"margin": gate.pop("margin")} for name, gate in (gates or {}).items()}
-    report = {"arms": {"a": arm}, "comparisons": {"b_vs_a": figures}, "gates": gates or {}, "asked": {"gates": asked}}
+    gates = {name: {"value": 0.1, "threshold": "non_inferior", **gate} for name, gate in (gates or {}).items()}
+    asked = {name: {"margin": gate.pop("margin")} for name, gate in gates.items()}
+    report = {"arms": {"a": arm}, "comparisons": {"b_vs_a": figures}, "gates": gates, "asked": {"gates": asked}}
     found = deltas_of(report)
     assert found is not None
     return found
@@ -97,6 +98,21 @@ def test_times_are_told_in_milliseconds():
     assert (one.told["delta"], one.told["interval"], one.unit, one.margin) == ("−2", "[−4, +1]", "ms", 10.0)
     (zero,), (margin,) = (places(found.plots[0], part) for part in ("zero", "margin"))
     assert margin[0] > zero[0]  # worse lies to the right
+
+
+@pytest.mark.parametrize(
+    ("verdict", "higher", "bounds"),
+    [("non_inferior", True, (-0.05,)), ("non_inferior", False, (0.25,)), ("equivalent", True, (-0.05, 0.25))],
+)
+def test_the_one_sided_bounds_that_a_gate_goes_by_are_drawn(verdict: str, higher: bool, bounds: tuple[float, ...]):
+    """That on the side where worse is, of `equivalent` both, inside the two-sided interval; none without a margin."""
+    gates = {"g": {"comparison": "b_vs_a", "figure": "q0", "margin": 0.1, "threshold": verdict}}
+    one = delta(0.1, -0.1, 0.3, bound_low=-0.05, bound_high=0.25, higher_is_better=higher)
+    found = told(one, gates=gates)
+    assert found.differences[0].bounds == bounds
+    (interval,), drawn = places(found.plots[0], "interval"), places(found.plots[0], "bound")
+    assert len(drawn) == len(bounds) and all(x > interval[0] + 5 for x, _ in drawn)
+    assert told(one).differences[0].bounds == ()
 
 
 def test_the_margin_that_a_gate_allows_lies_where_worse_is():

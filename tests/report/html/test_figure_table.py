@@ -7,6 +7,7 @@ from typing import Any
 
 from evalflow.report.html.arms import arms_of
 from evalflow.report.html.figure_table import Cell, broken_down, groups, line
+from evalflow.report.html.page import page
 from tests.report.by_hand import ARMS, made
 from tests.report.html.reading import lines_of, page_of
 
@@ -79,6 +80,20 @@ def test_the_page_shows_arms_side_by_side(tmp_path: Path):
         "0 [0, 0.658] n 4",
     ]
     assert found["stability/seed_sd"][0] == "undefined: one seed n 3"
+
+
+def test_a_digest_does_not_widen_a_column(tmp_path: Path):
+    """Eight of its digits stand there and the whole of it when it is pointed at; what is short has no more."""
+    report, _ = made(tmp_path, arms=ARMS)
+    digests = {name: letter * 64 for name, letter in zip(report["arms"], "abc", strict=True)}
+    for name, told in report["arms"].items():
+        told["conditions"]["model"]["table"] = f"sha256 {digests[name]}"
+    found = {one.key: one.values for one in arms_of(report, False).differing}
+    assert [(one.text, one.whole) for one in found["model.table"]] == [
+        (f"sha256 {digest[:8]}", f"sha256 {digest}") for digest in digests.values()
+    ]
+    assert {one.whole for one in found["seeds"]} == {""}
+    assert f'title="sha256 {"a" * 64}"' in page(report, [], [])
 
 
 def test_what_an_arms_head_says_is_not_said_in_every_cell(tmp_path: Path):

@@ -57,6 +57,16 @@ def test_a_gate_on_a_difference_shows_signs(tmp_path: Path):
     assert line.interval.startswith("[−") and ", +" in line.interval
 
 
+def test_a_gate_with_a_margin_shows_the_bound_that_decides(tmp_path: Path):
+    """The one-sided one on the side of a loss, of `equivalent` both, beside the two-sided interval."""
+    asked = {"comparison": "new_vs_base", "figure": "quality/exact", "margin": 0.6, "coverage": 0.7}
+    found = lines(tmp_path, loss={**asked, "verdict": "non_inferior"}, both={**asked, "verdict": "equivalent"})
+    delta = made(tmp_path)[0]["comparisons"]["new_vs_base"]["quality/exact"]
+    assert delta["low"] < delta["bound_low"]
+    assert found["loss"].bounds == f"{delta['bound_low']:.3f}".replace("-", "−")
+    assert found["both"].bounds == f"{found['loss'].bounds}, +{delta['bound_high']:.3f}"
+
+
 def test_a_control_is_wanted_to_fail(tmp_path: Path):
     """Its threshold is told turned round, and that it failed as it should."""
     line = lines(tmp_path)["control"]
@@ -66,7 +76,7 @@ def test_a_control_is_wanted_to_fail(tmp_path: Path):
 def test_what_was_not_read_has_no_value(tmp_path: Path):
     """Unreadable or skipped, the reason stands alone; a gate that only reports is no miss."""
     found = lines(tmp_path)
-    assert (found["base_floor"].value, found["base_floor"].interval) == ("", "")
+    assert (found["base_floor"].value, found["base_floor"].interval, found["base_floor"].bounds) == ("", "", "")
     assert (found["base_floor"].reason, found["base_floor"].missed) == ("1 of 4 were not scored", True)
     assert (found["alone"].outcome, found["alone"].reason) == ("skipped", "concurrency is 1")
     assert (found["first_token"].outcome, found["first_token"].missed) == ("unreadable", False)
@@ -99,7 +109,8 @@ def test_private_names_what_decided_by_id_alone(tmp_path: Path):
 
 
 def test_the_noise_floor_is_shown_with_units(tmp_path: Path):
-    """What the reference's own model gave; seconds are told as such, shares without a unit."""
-    found = lines(tmp_path, changed={"first_token": {"noise_floor": 0.0, "value": 0.25}})
-    assert (found["first_token"].noise_floor, found["first_token"].unit) == ("0", "s")
+    """What the reference's own model gave; times in ms beside the threshold as asked, shares without a unit."""
+    found = lines(tmp_path, changed={"first_token": {"noise_floor": 0.001, "value": 0.00093}})
+    assert (found["first_token"].value, found["first_token"].unit) == ("0.930", "ms")
+    assert (found["first_token"].noise_floor, found["first_token"].wanted) == ("1", "≤ 1 s")
     assert (found["new_floor"].noise_floor, found["new_floor"].unit) == ("", "")

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from evalflow.report.build import schema
-from evalflow.report.html.gates import ENDS, MARKS
+from evalflow.report.held_number import END
+from evalflow.report.html.gates import MARKS
 from evalflow.report.html.page import TITLES, page
 from tests.report.by_hand import GATES, made
 from tests.report.html.reading import Element, lines_of, page_of, read, report_page
@@ -32,8 +33,16 @@ def test_the_verdict_comes_first(tmp_path: Path):
     assert found.one("title").text == "fail: four 20261129-101112-abcdef"
     floor, gain = (line.text for line in header.one("ul", kind="reasons").every("li"))
     assert floor == "base_floor: fail; quality/exact of base is 0.333, wanted ≥ 0.5 → train longer"
-    wanted = "gain: unreadable; quality/exact of new_vs_base is +0.500, wanted non_inferior within 0.1; a margin of 0.1"
+    wanted = "gain: unreadable; quality/exact of new_vs_base is +0.500 (one-sided bound −0.716), wanted "
+    wanted += "non_inferior within 0.1; a margin of 0.1"
     assert gain.startswith(f"{wanted} is beyond this run's reach")
+
+
+def test_the_headline_of_a_gate_on_an_end_says_which(tmp_path: Path):
+    """The arm's own figure may be 0.875 where 0.264, the low end of its interval, was held."""
+    low = {"figure": "quality/exact", "arm": "new", "floor": 0.9, "bound": "lower"}
+    (line,) = page_of(tmp_path, gates={"low": low}).one("header").one("ul", kind="reasons").every("li")
+    assert line.text == "low: fail; quality/exact of new is 0.264 (low end), wanted ≥ 0.9"
 
 
 def test_it_says_what_the_run_was(tmp_path: Path):
@@ -63,7 +72,7 @@ def test_what_a_gate_may_say_is_known():
     """Every outcome and every end of an interval that the report's schema has."""
     gate = schema()["$defs"]["gate"]["properties"]
     assert set(gate["outcome"]["enum"]) <= set(MARKS)
-    assert set(gate["bound"]["enum"]) == set(ENDS)
+    assert set(gate["bound"]["enum"]) == set(END)
 
 
 def test_a_part_of_a_run_says_so_at_once(tmp_path: Path):

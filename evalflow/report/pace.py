@@ -13,6 +13,8 @@ from evalflow.report.aligned import GAP
 WINDOW_S = 30.0
 """What a rate is taken over; a slower one, of fewer than `ENOUGH` rows in that, over the whole arm."""
 ENOUGH = 10
+SETTLED_S = 5.0
+"""After its first row, an arm with fewer rows than that has a pace too."""
 LEAST_BAR, MOST_BAR = 8, 20
 
 
@@ -33,6 +35,8 @@ class Pace:
     since: float = 0.0
     errors: int = 0
     seen: int = 0
+    first: float | None = None
+    last: float = 0.0
     recent: deque[tuple[float, int]] = field(default_factory=deque)
     """Whole seconds and the rows that came in each: a bounded number of them, however many rows there are."""
 
@@ -41,6 +45,8 @@ class Pace:
         self.done += 1
         self.seen += 1
         self.errors += error
+        self.first = now if self.first is None else self.first
+        self.last = now
         second = now // 1
         if self.recent and self.recent[-1][0] == second:
             self.recent[-1] = (second, self.recent[-1][1] + 1)
@@ -50,12 +56,18 @@ class Pace:
             self.recent.popleft()
 
     def rate(self, now: float) -> float | None:
-        """Rows a second; None before the first."""
+        """Rows a second; None before the first, and after the last as it was then."""
+        now = self.last if self.finishing else now
         elapsed = now - self.begun
         if not self.seen or elapsed <= 0:
             return None
         lately = sum(n for second, n in self.recent if second > now - WINDOW_S)
         return lately / min(WINDOW_S, elapsed) if lately >= ENOUGH else self.seen / elapsed
+
+    @property
+    def finishing(self) -> bool:
+        """Whether all rows are there, and what is left is no row."""
+        return self.done >= self.total
 
     def left_s(self, now: float) -> float | None:
         """Seconds that the arm will take yet."""
@@ -63,9 +75,14 @@ class Pace:
         return None if rate is None else max(0, self.total - self.done) / rate
 
     def run_left_s(self, now: float) -> float | None:
-        """Seconds that this arm and those after it will take, these at the pace of all so far; None of the last."""
+        """Seconds that this arm and those after it will take, these at the pace of all so far; None of the last.
+
+        None too where it would rest on next to nothing: the first rows of an arm wait for its start.
+        """
         left, elapsed = self.left_s(now), now - self.since
-        if left is None or not self.later or elapsed <= 0:
+        if left is None or self.first is None or not self.later or elapsed <= 0:
+            return None
+        if self.seen < ENOUGH and now - self.first < SETTLED_S:
             return None
         return left + self.later * elapsed / (self.others + self.seen)
 
@@ -80,7 +97,11 @@ def pace_line(pace: Pace, now: float, unit: str, width: int, bar: str = "━━"
     rate, left, run = pace.rate(now), pace.left_s(now), pace.run_left_s(now)
     pacing = {
         "rate": "" if rate is None else rate_text(rate),
-        "left": f"starting {clock(now - pace.begun)}" if left is None else f"{clock(left)} left",
+        "left": "finishing"
+        if pace.finishing
+        else f"starting {clock(now - pace.begun)}"
+        if left is None
+        else f"{clock(left)} left",
         "run": "" if run is None else f"run about {clock(run)}",
     }
     name = set_cell_size(pace.name, min(cell_len(pace.name), max(8, width // 4))).rstrip()

@@ -80,9 +80,9 @@ def test_a_narrow_line_keeps_count_errors_and_time() -> None:
 
 
 def test_more_rows_than_were_planned_do_no_harm() -> None:
-    """A count that was wrong shows as it is; the bar is full and no time is left."""
+    """A count that was wrong shows as it is; the bar is full and nothing is left."""
     pace, now = paced(101, 1.0)
-    assert text(pace, now).endswith("0:00 left")
+    assert text(pace, now).endswith("finishing")
     assert cell_len(pace_line(pace, now, "answers", 80, "━━").plain) < 80
     assert "0/0" in text(Pace("none", 0, 0, 0.0), 1.0)
 
@@ -100,3 +100,24 @@ def test_slow_rates_are_told_by_the_minute_or_hour(rate: float, said: str) -> No
 def test_times_are_read_as_on_a_clock(seconds: float, said: str) -> None:
     """Minutes and seconds, with hours where there are some."""
     assert clock(seconds) == said
+
+
+def test_after_the_last_row_the_rate_stands_still() -> None:
+    """What is yet to come is no row: the line says that it finishes, at the rate that there was."""
+    pace, now = paced(100, 0.5)
+    before = pace.rate(now)
+    assert pace.rate(now + 20) == before
+    assert text(pace, now + 20) == "warm  100/100 answers  2.0/s  finishing"
+
+
+def test_what_the_run_takes_is_told_once_it_rests_on_something() -> None:
+    """Not by a first row that waited for its server; from ten rows on, or five seconds after the first."""
+    pace = Pace("warm", 100, 0, 0.0, later=200)
+    pace.row(8.0, error=False)
+    assert pace.run_left_s(8.1) is None and pace.left_s(8.1) is not None
+    for _ in range(8):
+        pace.row(9.0, error=False)
+    assert pace.run_left_s(9.1) is None
+    assert pace.run_left_s(13.0) is not None
+    pace.row(9.2, error=False)
+    assert pace.run_left_s(9.2) == pytest.approx(290 * 0.92)

@@ -9,11 +9,18 @@ from evalflow.command.options import CommandParser, Options
 
 
 def list(words: Sequence[str], options: Options) -> int:  # noqa: A001 - a command's function is called as it is typed
-    """Print the experiments with their one line, then the runs and the sweeps, newest first."""
+    """Print the runs and the sweeps, newest first, then the experiments."""
     import json
 
     from evalflow.errors import ExitCode
-    from evalflow.report.listing import print_experiments, print_runs, print_sweeps, run_record, sweep_records
+    from evalflow.report.listing import (
+        print_experiments,
+        print_names,
+        print_runs,
+        print_sweeps,
+        run_record,
+        sweep_records,
+    )
     from evalflow.report.terminal import console, say
     from evalflow.runner.experiments import experiments, shipped_folder
     from evalflow.runner.inventory import inventory
@@ -40,11 +47,14 @@ def list(words: Sequence[str], options: Options) -> int:  # noqa: A001 - a comma
 
     def tell() -> None:
         out = console()
-        print_experiments(listed, out)
         print_runs(runs, out)
         print_sweeps(sweeps, out)
         if not runs:
             out.print(f"no runs under {asked.outputs}", soft_wrap=True)
+        if runs and asked.experiment is None:  # with all that is told of them they would push the runs off the screen
+            print_names(listed, out)
+        else:
+            print_experiments(listed, out)
 
     say(tell)
     return int(ExitCode.PASS)

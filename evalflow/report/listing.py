@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from evalflow.errors import worst
+from evalflow.report.aligned import print_hanging
 from evalflow.report.console import STYLE, printable
 from evalflow.runner.inventory import Entry
 from evalflow.runner.sweep_record import SWEEPS, SweepFolder
@@ -20,13 +21,15 @@ if TYPE_CHECKING:
 
 Record = dict[str, Any]
 STANDING = {"at work": "cyan", "unfinished": "yellow", "interrupted": "yellow", "damaged": "bold red"}
+SHORT = 6
+"""Characters of a sweep's id that stand beside its runs, from its end; the sweep's own line has all of it."""
 TRACKED = {
-    "logged": "tracked",
+    "logged": "",
     "failed": "tracking failed",
     "logging": "tracking not ended",
     "cut off": "tracking cut off",
 }
-COLUMNS = ("run", "experiment", "state", "verdict", "rows", "note")
+COLUMNS = ("run", "experiment", "state", "verdict", "rows", "sweep", "note")
 UNITS = ("B", "kB", "MB", "GB", "TB")
 
 
@@ -91,13 +94,19 @@ def print_experiments(listed: Iterable[tuple[str, str]], console: Console) -> No
     console.print(table)
 
 
+def print_names(listed: Iterable[tuple[str, str]], console: Console) -> None:
+    """The experiments by name alone, and who tells what they are for."""
+    names = ", ".join(printable(name) for name, _ in listed)
+    print_hanging(Text(f"experiments: {names} (evalflow --help says what each is for)"), console)
+
+
 def print_runs(records: Sequence[Record], console: Console) -> None:
     """A line per run, in the order given; a column that would be empty is left out. What is damaged is told below."""
     cells = [_cells(record) for record in records]
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     columns = [column for column in COLUMNS if any(str(row[column]) for row in cells)]
     for column in columns:
-        table.add_column(Text(column, style="bold"), no_wrap=column == "run", overflow="fold")
+        table.add_column(Text(column, style="bold"), no_wrap=column in ("run", "sweep"), overflow="fold")
     for row in cells:
         table.add_row(*(row[column] for column in columns))
     if cells:
@@ -134,7 +143,6 @@ def _cells(record: Record) -> dict[str, Text]:
     if record["verdict"] is None and record["state"] == "finished":
         verdict = "not scored"
     there, planned = ("?" if record[key] is None else str(record[key]) for key in ("n_rows", "n_planned"))
-    sweep = record["sweep_id"] and f"sweep {record['sweep_id']}"
     tracked = TRACKED.get(record["tracked"], "not tracked")
     told = {
         "run": record["run_id"],
@@ -142,7 +150,8 @@ def _cells(record: Record) -> dict[str, Text]:
         "state": record["state"],
         "verdict": verdict,
         "rows": "" if record["damage"] else f"{there}/{planned}",
-        "note": "" if record["damage"] else "; ".join(part for part in (record["part"], sweep, tracked) if part),
+        "note": "" if record["damage"] else "; ".join(part for part in (record["part"], tracked) if part),
+        "sweep": (record["sweep_id"] or "")[-SHORT:],
     }
     style = {"state": STANDING.get(record["state"], ""), "verdict": STYLE.get(record["verdict"], "")}
     return {name: Text(printable(said), style=style.get(name, "")) for name, said in told.items()}

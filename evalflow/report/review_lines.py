@@ -9,6 +9,8 @@ from typing import Any
 from evalflow.report.console import number
 
 Told = Mapping[str, Any]
+OF_ARMS = "answers (a text counts for each arm that gave it)"
+"""Of texts, which are rated once, there may be fewer."""
 
 
 @dataclass(frozen=True)
@@ -18,7 +20,7 @@ class Lines:
     title: str
     heads: tuple[str, ...]
     lines: tuple[tuple[str, ...], ...]
-    numbers: tuple[str, ...] = ("rated", "of", "comments", "won", "lost", "tied", "on", "items", "answers")
+    numbers: tuple[str, ...] = ("rated", "of", "comments", "won", "lost", "tied", "on", "items", OF_ARMS)
 
 
 def review_tables(told: Told) -> list[Lines]:
@@ -29,7 +31,7 @@ def review_tables(told: Told) -> list[Lines]:
     ]
     if told["ratings"]:
         found.append(Lines("Ratings", ("arm", "mean rating", "items", "given"), tuple(_arms(told["ratings"]))))
-        found.append(Lines("Severity", ("rater", "mean rating", "answers"), tuple(_severity(told["ratings"]))))
+        found.append(Lines("Severity", ("rater", "mean rating", OF_ARMS), tuple(_severity(told["ratings"]))))
     found.append(Lines("Agreement of raters", ("about", "figure", "value", "on"), tuple(_agreement(told))))
     return [one for one in found if one.lines]
 
@@ -64,10 +66,17 @@ def _preferences(told: Told) -> Iterator[tuple[str, ...]]:
     for one in told["preferences"]:
         name = f"{one['candidate']} against {one['reference']}"
         for own in one["by_rater"]:
-            yield name, own["rater"], *_counts(own["counts"]), _share(own["share"]), "", ""
+            by = f"{own['rater']} ({_choices(own['counts'])})"
+            yield name, by, *_counts(own["counts"]), _share(own["share"]), "", ""
             name = ""
-        of = f"all ({one['share']['n_scored']} items)"
+        design = f", {one['n_identical']} of them ties by design" if one["n_identical"] else ""
+        of = f"all ({_choices(one['choices'])}; shares over {one['share']['n_scored']} items{design})"
         yield name, of, *_counts(one["choices"]), _share(one["share"]), _share(one["decided"]), _share(one["left"])
+
+
+def _choices(counts: Told) -> str:
+    n = counts["won"] + counts["lost"] + counts["tied"]
+    return "1 choice" if n == 1 else f"{n} choices"
 
 
 def _counts(counts: Told) -> tuple[str, str, str]:

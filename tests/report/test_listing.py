@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from evalflow.report.listing import print_experiments, print_removals, print_runs, run_record, size
+from evalflow.report.listing import print_experiments, print_names, print_removals, print_runs, run_record, size
 from evalflow.runner.inventory import Entry, entry_of
 from evalflow.runner.removal import Removal
 from tests.runner.kept_run import kept
@@ -73,19 +73,19 @@ def test_a_run_is_a_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("mark", "said"),
     [
-        (None, "not tracked"),
-        ("kept out", "not tracked"),
-        ("logged", "tracked"),
-        ("failed", "tracking failed"),
-        ("logging", "tracking not ended"),
+        (None, "; not tracked"),
+        ("kept out", "; not tracked"),
+        ("logged", ""),
+        ("failed", "; tracking failed"),
+        ("logging", "; tracking not ended"),
     ],
 )
 def test_a_note_says_what_is_special(tmp_path: Path, mark: str | None, said: str) -> None:
-    """Which part of the dataset it asked, the sweep that it is a job of, and whether it was tracked."""
+    """Which part of the dataset it asked and what became of tracking, beside the end of its sweep's id."""
     entry = entry_of(kept(tmp_path, RUN_ID, None, part="smoke run: limit 5", sweep_id="20261130-100000-aaaaaa"))
     out = console()
     print_runs([run_record(entry, mark)], out)
-    assert printed(out)[-1].endswith(f"6/6   smoke run: limit 5; sweep 20261130-100000-aaaaaa; {said}")
+    assert printed(out)[-1].endswith(f"6/6   aaaaaa  smoke run: limit 5{said}")
 
 
 def test_what_is_damaged_is_told_below(tmp_path: Path) -> None:
@@ -131,6 +131,23 @@ def test_experiments_have_a_line_each() -> None:
     out = console()
     print_experiments([("one", "The first."), ("longer_name", "The second."), ("bare", "")], out)
     assert printed(out) == ["one          The first.", "longer_name  The second.", "bare"]
+
+
+def test_a_run_of_a_sweep_is_a_line_of_80_columns(tmp_path: Path) -> None:
+    """Of an experiment of a short name, tracked as runs are."""
+    entry = entry_of(kept(tmp_path, RUN_ID, "unreadable", experiment="tiny_gpt", sweep_id="20261130-100000-aaaaaa"))
+    out = console(80)
+    print_runs([run_record(entry, "logged")], out)
+    assert [line.split()[0] for line in printed(out)] == ["run", RUN_ID]
+
+
+def test_experiments_may_be_told_by_name_alone() -> None:
+    """In as few lines as they take, with who says the rest."""
+    out = console(60)
+    print_names([("one", "The first."), ("two\x1b", "The second.")], out)
+    assert " ".join("".join(printed(out)).split()) == (
+        "experiments: one, two\\x1b (evalflow --help says what each is for)"
+    )
 
 
 def test_what_would_go_has_a_line_each(tmp_path: Path) -> None:

@@ -28,9 +28,10 @@ def test_everything_has_its_line() -> None:
     ]
     assert lines[0] == "reviewed · review of run 20261130-101112-abcdef"
     assert "ann 32 32 0" in lines
-    assert "new against old ann 10 0 0 100 % [72, 100]" in lines
-    (whole,) = [line for line in lines if line.startswith("all (11 items)")]
-    assert whole.startswith("all (11 items) 20 0 0 95 % [")
+    assert "new against old ann (10 choices) 10 0 0 100 % [72, 100]" in lines
+    (whole,) = [line for line in lines if line.startswith("all (")]
+    assert whole.startswith("all (20 choices; shares over 11 items, 1 of them ties by design) 20 0 0 95 % [")
+    assert "rater mean rating answers (a text counts for each arm that gave it)" in lines
     assert any(line.startswith("old 2.") and line.endswith("2: 12, 3: 12") for line in lines)
     assert "kappa ann | bob undefined: chance agreement is 1 10 of 10" in lines
     assert any(line.startswith("note: intervals and tests are over items") for line in lines)

@@ -183,7 +183,8 @@ def _made_lines(run: StoredRun, sheets: Sequence[Sheet], keys: Sequence[Path]) -
         name = "the sheet" if len(sheets) == 1 else f"sheet {number}"
         n = len(sheet.tickets)
         shown = f"{n} {what if n == 1 else f'{what}s'} to judge"
-        said = f"{name} has {shown}, of {len(sheet.item_ids)} of {len(run.items)} items"
+        n_items, n_all = len(sheet.item_ids), len(run.items)
+        said = f"{name} has {shown}, from {f'all {n_all} items' if n_items == n_all else f'{n_items} of {n_all} items'}"
         first = "the first" if len(sheet.arms) == 2 else "of two the earlier"
         arms = f"arms {', '.join(sheet.arms)}" + (f" ({first} is the reference)" if sheet.scale is None else "")
         lines.append(f"{said}; {arms}")

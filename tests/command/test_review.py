@@ -69,7 +69,7 @@ def test_a_sheet_goes_out_and_its_key_stays(lab: Lab, cli: Cli, home: Path) -> N
     assert told.out.splitlines() == [
         "for raters/sheet.html",
         "for raters/sheet.csv",
-        "the sheet has 10 pairs to judge, of 12 of 12 items; arms arm-plain, arm-better (the first is the reference)",
+        "the sheet has 10 pairs to judge, from all 12 items; arms arm-plain, arm-better (the first is the reference)",
         "1 pair is one text twice: a tie by design, and not shown",
         "1 of arm-better not shown (error: ModelError): item-11",
         f"the key stays here: outputs/case/{folder.name}/review/{key.name}",

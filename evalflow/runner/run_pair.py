@@ -11,7 +11,7 @@ from evalflow.numeric.seed import derive_seed
 from evalflow.record import Delta
 from evalflow.runner.compared_run import ComparedRun, Overlap, overlap
 from evalflow.runner.instrument_difference import ArmPair, Difference, by_item, differences, is_time
-from evalflow.runner.judge import arms_apart
+from evalflow.runner.judge import arms_apart, units_of
 from evalflow.runner.score import Scores
 
 RESAMPLES = 2_000
@@ -80,7 +80,7 @@ def pair_runs(reference: ComparedRun, candidates: Sequence[ComparedRun], asked: 
         for finding in pair.findings
         if finding.delta is not None
     }
-    concluded = conclude(family)
+    concluded = conclude(family, units_of(reference.plan.metrics))
 
     def final(place: int, finding: Finding) -> Finding:
         if finding.delta is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -323,3 +324,17 @@ def test_a_run_that_was_cut_short_says_by_what() -> None:
     assert (found.verdict, int(found.exit_code)) == ("incomplete", 3)
     for reason, begun in zip(found.reasons, ("arm one did not finish: it has 2", "arm two did"), strict=True):
         assert reason.startswith(begun) and spent["cut_short"] in reason
+
+
+def test_the_words_of_a_comparison_have_the_figures_unit() -> None:
+    """Times below a second are told in ms, a share has no unit."""
+    figures = ["quality/exact", "lat/e2e_s/p50"]
+    compared = {"pair": {"reference": "one", "candidate": "two", "figures": figures}}
+    answers = [
+        replace(row(item["id"], "right", arm=arm), times=Times(sent=1.0, end=1.0 + took))
+        for arm, took in (("one", 0.25), ("two", 0.5))
+        for item in ITEMS
+    ]
+    found = judged(answers, arms=TWO, metrics={**EXACT, **E2E}, comparisons=compared).comparisons["pair"]
+    assert ": 500 ms against 250 ms; +250 ms" in found["lat/e2e_s/p50"].words
+    assert ": 1 against 1; " in found["quality/exact"].words

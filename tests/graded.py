@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -52,7 +53,9 @@ def grading(run: Path | str, *arms: str, judge: Mapping[str, Any] | None = None,
 
 def rate(run: Path, given: Iterable[tuple[str, str, str, float]], seed: int = 0) -> None:
     """What people gave the answers of a run: (rater, item, arm, rating)."""
+    rows = [json.loads(line) for line in (run / "rows.jsonl").read_text(encoding="utf-8").splitlines()]
+    texts = {(row["item_id"], row["arm"], row["seed"]): row["draft"] for row in rows}
     with (run / "ratings.csv").open("w", newline="", encoding="utf-8") as file:
         lines = csv.writer(file)
-        lines.writerow(["rater", "item", "arm", "seed", "rating", "comment"])
-        lines.writerows([rater, item, arm, seed, value, ""] for rater, item, arm, value in given)
+        lines.writerow(["rater", "item", "arm", "seed", "rating", "text"])
+        lines.writerows([rater, item, arm, seed, value, texts[item, arm, seed]] for rater, item, arm, value in given)

@@ -10,12 +10,12 @@ from evalflow.errors import DataError
 from evalflow.ratings import Choice, Rating, choices_text, ratings_text, read_choices, read_ratings
 
 RATINGS = (
-    Rating("ann", "q1", "new", 0, 4.0, "good; \n'so', =1+1", "S1"),
+    Rating("ann", "q1", "new", 0, 4.0, "good; \n'so', =1+1", "S1", "0123456789abcdef"),
     Rating("ann", "q1", "new", 1, 2.5),
     Rating("Bob B.", "=q, 2", "-old", -3, 0.1, "=cmd()"),
 )
 CHOICES = (
-    Choice("ann", "q1", ("new", 0), ("old", 2), "left", "-", "S1"),
+    Choice("ann", "q1", ("new", 0), ("old", 2), "left", "-", "S1", ("0" * 16, "f" * 16)),
     Choice("bob", "q1", ("old", 2), ("new", 0), "tie"),
 )
 
@@ -29,8 +29,8 @@ def written(folder: Path, text: str) -> Path:
 def test_what_is_written_is_read(tmp_path: Path) -> None:
     """Every field of it, whatever is in a comment or a name; none of them is a formula in a spreadsheet."""
     text = ratings_text(RATINGS)
-    assert text.splitlines()[0] == "rater,item,arm,seed,rating,comment,sheet"
-    assert "ann,q1,new,1,2.5,,\r\n" in text and ",'=cmd()," in text
+    assert text.splitlines()[0] == "rater,item,arm,seed,rating,comment,sheet,answer"
+    assert "ann,q1,new,1,2.5,,,\r\n" in text and ",'=cmd()," in text
     assert read_ratings(written(tmp_path, text)) == RATINGS
     assert read_choices(written(tmp_path, choices_text(CHOICES))) == CHOICES
     assert read_ratings(written(tmp_path, ratings_text([]))) == ()

@@ -27,6 +27,10 @@ class Corpus(Metric):
         """Whether a planned row (None: it is not there) is one that the figure is of; the others are in no count."""
         return True
 
+    def why_none(self, units: Sequence[Answer]) -> str:
+        """Why it has no value where none of these answers, all that it concerns, counts."""
+        return self.empty
+
     def stats(self, unit: Answer) -> tuple[float, ...] | None:
         """None is kept of a single answer."""
         return None

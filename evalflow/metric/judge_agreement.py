@@ -11,22 +11,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evalflow.metric.corpus import Corpus
-from evalflow.metric.people import ratings_of, whose, why_none
+from evalflow.metric.people import Ratings as Said
+from evalflow.metric.people import check_there, rated, ratings_of, whose, why_none
 from evalflow.metric.protocol import Answer, Clusters, Reading, Stack
 from evalflow.metric.rate import Rate
-from evalflow.metric.sums import SumShare, bootstrap_of_ranks, bootstrap_of_rows, bootstrap_of_sums
-from evalflow.numeric.alpha import alpha_of_ratings, alpha_of_sums, alpha_sums
-from evalflow.numeric.cluster import mean_interval
+from evalflow.metric.sums import SumShare, jackknife_of_ranks, jackknife_of_rows
+from evalflow.numeric.alpha import alpha_of_ratings
+from evalflow.numeric.cluster import cluster_codes, mean_interval
 from evalflow.numeric.interval import Interval
-from evalflow.numeric.kappa import Weights, kappa_of_tables
+from evalflow.numeric.kappa import Weights, disagreement_of_tables, heaviest, kappa_of_tables
 from evalflow.numeric.labels import LabelSet
 from evalflow.numeric.moments import mean
+from evalflow.numeric.proportion import clopper_pearson, rate_interval
 from evalflow.numeric.rank import spearman
 from evalflow.numeric.ratings import Ratings, ratings_of_codes
 from evalflow.numeric.undefined import Undefined
 from evalflow.record import Item, Row
 
 _ALONE = "no answer was rated by two"
+LEAST = 20
+"""Items (or clusters) that a kappa, alpha or rank correlation must be of to have an interval."""
 
 
 @dataclass(frozen=True)
@@ -42,12 +46,16 @@ class JudgeAgreement(Corpus):
       two of them: what nobody can expect a judge to exceed by much.
 
     It is of the answers that were rated and of no others (`RatedShare` says how many that is); one that has no grade
-    is excluded and counted. Intervals are bootstraps over items, or over their clusters; of `bias` a t interval.
+    is excluded and counted, and so is one whose ratings are all of another text, or do not say of which. Intervals of
+    `kappa`, `alpha` and `rank` are jackknives of Fisher's z over items, or over their clusters, of which there must be
+    20; where at most one of them is not agreed on throughout, the exact bound of how many are not, each at its worst,
+    gives kappa's. Those of shares are Wilson's, and of `bias` a t interval.
     Of another metric than `grade` the figures are called by its key: `agreement/tone/kappa`.
     """
 
     figure: ClassVar[str | None] = "agreement/judge"
     proof: ClassVar[tuple[str, ...]] = ("kappa", "alpha", "rank")
+    no_interval: ClassVar[str] = f"an interval needs rated answers to {LEAST} items that are not all alike"
     ratings: str
     of: str = "grade"
     scale: tuple[int, int] = (1, 5)
@@ -65,24 +73,44 @@ class JudgeAgreement(Corpus):
         """Why it has no value where nothing counts."""
         return why_none(self.ratings, self.outputs) or "no answer of this arm was both rated and graded"
 
-    def concerns(self, item: Item, row: Row | None) -> bool:
-        """Whether people rated what it is about; of a row that is not there nobody can say that they did not."""
-        return row is None or whose(row) in self._ratings
-
-    def stack(self, units: Sequence[Answer]) -> Stack:
-        """The grade, then each rater's rating, as places on the scale; NaN for rows without a grade.
+    def check(self) -> None:
+        """Read the ratings, as far as they are there.
 
         Raises:
-            ValueError: a rating or a grade that is not on the scale.
+            StoredRunError: there is no such run or file, or a line of it is no rating on the scale.
         """
-        given = [self._ratings[whose(unit.row)] for unit in units]
+        check_there(self.ratings, self.outputs)
+        _ = self._ratings
+
+    def concerns(self, item: Item, row: Row | None) -> bool:
+        """Whether people rated what has its names; of a row that is not there nobody can say that they did not."""
+        return row is None or whose(row) in self._ratings
+
+    def why_none(self, units: Sequence[Answer]) -> str:
+        """As `empty`, or that what was rated are other answers than those that were graded."""
+        found = [rated(unit, self._ratings) for unit in units]
+        others, unsaid = sum(one.n_of_others for one in found), sum(one.n_unsaid for one in found)
+        if any(one.given for one in found) or not others + unsaid:
+            return self.empty
+        said = [f"{others} ratings are of other answers than were graded"] if others else []
+        said += [f"{unsaid} ratings do not say of which text they are (column answer, or text)"] if unsaid else []
+        return ", ".join(said)
+
+    def stack(self, units: Sequence[Answer]) -> Stack:
+        """The grade, then each rater's rating, as places on the scale; NaN for rows without a grade, or ratings of it.
+
+        Raises:
+            StoredRunError: a rating that is not on the scale.
+            ValueError: a grade that is not.
+        """
+        given = [rated(unit, self._ratings).given for unit in units]
         raters = sorted({rater for ratings in given for rater in ratings})
         stack = np.full((len(units), 1 + len(raters)), np.nan)
         for line, unit, ratings in zip(stack, units, given, strict=True):
             grade = unit.row.stats.get(self.of)
-            if grade is not None:
-                said = [self._place(ratings.get(rater), f"{rater} rated", unit) for rater in raters]
-                line[:] = [self._place(grade[0], f"metric {self.of} gave", unit), *said]
+            if grade is not None and ratings:
+                places = [ratings[rater] - self.scale[0] if rater in ratings else -1 for rater in raters]
+                line[:] = [self._place(grade[0], unit), *places]
         return stack
 
     def readings(self) -> Mapping[str, Reading]:
@@ -99,23 +127,25 @@ class JudgeAgreement(Corpus):
         return {**found, "rank": Rank(), "bias": Bias()}
 
     @property
-    def _ratings(self) -> Mapping[tuple[str, str, int], Mapping[str, float]]:
-        return ratings_of(self.ratings, self.outputs)
+    def _ratings(self) -> Said:
+        return ratings_of(self.ratings, self.outputs, self.scale)
 
-    def _place(self, number: float | None, said: str, unit: Answer) -> int:
-        if number is None:
-            return -1
+    def _place(self, number: float, unit: Answer) -> int:
         low, high = self.scale
         if number != int(number) or not low <= number <= high:
             item, arm, seed = whose(unit.row)
             where = f"item {item!r:.60}, arm {arm!r:.60}, seed {seed}"
-            raise ValueError(f"{said} {number:g} ({where}), and the scale is of whole numbers from {low} to {high}")
+            said = f"metric {self.of} gave {number:g} ({where})"
+            raise ValueError(f"{said}, and the scale is of whole numbers from {low} to {high}")
         return int(number) - low
 
 
 @dataclass(frozen=True)
 class RatedShare(Rate):
-    """The share of answers that people rated: what `JudgeAgreement` is of. See there for `ratings`."""
+    """The share of answers that people rated: what `JudgeAgreement` is of. See there for `ratings`.
+
+    `of_other_texts` is the share under whose names there are ratings of another text only, or of nobody knows which.
+    """
 
     figure: ClassVar[str | None] = "agreement/rated"
     paired: ClassVar[bool] = False
@@ -123,8 +153,37 @@ class RatedShare(Rate):
     outputs: str = "outputs"
 
     def stats(self, unit: Answer) -> tuple[float, ...] | None:
-        """`(1,)` for an answer that somebody rated, else `(0,)`."""
-        return (float(whose(unit.row) in ratings_of(self.ratings, self.outputs)),)
+        """Whether somebody rated the answer, and whether what was rated is another."""
+        found = rated(unit, ratings_of(self.ratings, self.outputs))
+        return float(bool(found.given)), float(not found.given and found.n_of_others + found.n_unsaid > 0)
+
+    def detail(self, unit: Answer) -> Mapping[str, int]:
+        """How many of the ratings under its names are of other texts, and how many do not say of which they are."""
+        found = rated(unit, ratings_of(self.ratings, self.outputs))
+        told = {"ratings_of_other_answers": found.n_of_others, "ratings_without_text": found.n_unsaid}
+        return {what: n for what, n in told.items() if n}
+
+    def readings(self) -> Mapping[str, Reading]:
+        """The two shares."""
+        return {"": self, "of_other_texts": OfOtherTexts()}
+
+    def check(self) -> None:
+        """See `JudgeAgreement.check`."""
+        check_there(self.ratings, self.outputs)
+        ratings_of(self.ratings, self.outputs)
+
+
+@dataclass(frozen=True)
+class OfOtherTexts:
+    """The share of answers whose ratings are all of other texts."""
+
+    def value(self, stack: Stack) -> float:
+        """The share."""
+        return mean(stack[:, 1])
+
+    def interval(self, stack: Stack, clusters: Clusters, level: float) -> Interval | None:
+        """Wilson's, clustered."""
+        return rate_interval(stack[:, 1], clusters, level)
 
 
 @dataclass(frozen=True)
@@ -141,17 +200,39 @@ class Kappa:
         Raises:
             Undefined: "no answer was rated by two", or "chance agreement is 1".
         """
+        return kappa_of_tables(self._tables(stack), self.weights)
+
+    def interval(self, stack: Stack, clusters: Clusters, level: float) -> Interval | None:
+        """See `jackknife_of_rows`; where at most one cluster is not agreed on throughout, exact.
+
+        Then no more clusters disagree than the bound of Clopper and Pearson says, each in all of its pairs, by the
+        whole length of the scale, beside the disagreement that chance gives in what was seen.
+        """
+        if not _enough(clusters):
+            return None
+        names, codes = cluster_codes(clusters, len(stack))
+        pairs = np.zeros((len(stack), 2))
+        for one, other in _columns(stack, self.people):
+            both = (one >= 0) & (other >= 0)
+            pairs += np.column_stack([both, both & (one != other)])
+        pairs_g, apart_g = (np.bincount(codes, weights=column, minlength=len(names)) for column in pairs.T)
+        if (n_apart := int((apart_g > 0).sum())) > 1:
+            return jackknife_of_rows(stack, clusters, self.value, level)
+        _, by_chance = disagreement_of_tables(self._tables(stack), self.weights)
+        paired_g = pairs_g[pairs_g > 0]
+        share = clopper_pearson(n_apart, len(paired_g), level).high
+        at_most = min(share * len(paired_g) * paired_g.max(), paired_g.sum()) * heaviest(self.size, self.weights)
+        return Interval(max(-1.0, 1 - at_most / by_chance), 1.0, level, "exact bound of who disagree")
+
+    def _tables(self, stack: Stack) -> NDArray[np.int64]:
+        """The confusion matrix of each pair of columns (P, V, V)."""
         tables = [
             np.bincount(one * self.size + other, minlength=self.size**2).reshape(self.size, self.size)
             for one, other in _pairs(stack, self.people)
         ]
         if not sum(table.sum() for table in tables):
             raise Undefined(_ALONE)
-        return kappa_of_tables(np.array(tables), self.weights)
-
-    def interval(self, stack: Stack, clusters: Clusters, level: float) -> Interval | None:
-        """See `bootstrap_of_rows`."""
-        return bootstrap_of_rows(stack, clusters, self.value, level)
+        return np.array(tables)
 
 
 @dataclass(frozen=True)
@@ -170,14 +251,8 @@ class Alpha:
         return alpha_of_ratings(self._counted(stack), "ordinal").value
 
     def interval(self, stack: Stack, clusters: Clusters, level: float) -> Interval | None:
-        """See `bootstrap_of_sums`."""
-        counted = self._counted(stack)
-        names, sums = alpha_sums(counted, clusters, "ordinal")
-
-        def figure(added: NDArray[np.float64]) -> float:
-            return alpha_of_sums(added, counted.labels, "ordinal").value
-
-        return bootstrap_of_sums(sums, np.array(names, dtype=object), figure, level)
+        """See `jackknife_of_rows`."""
+        return jackknife_of_rows(stack, clusters, self.value, level) if _enough(clusters) else None
 
     def _counted(self, stack: Stack) -> Ratings:
         places = stack[:, int(self.people) :].astype(np.int64)
@@ -228,8 +303,9 @@ class Rank:
         return spearman(stack[:, 0], _mean_ratings(stack))
 
     def interval(self, stack: Stack, clusters: Clusters, level: float) -> Interval | None:
-        """See `bootstrap_of_ranks`."""
-        return bootstrap_of_ranks(stack[:, 0], _mean_ratings(stack), clusters, level)
+        """See `jackknife_of_ranks`."""
+        means = _mean_ratings(stack)
+        return jackknife_of_ranks(stack[:, 0], means, clusters, level) if _enough(clusters) else None
 
 
 @dataclass(frozen=True)
@@ -246,6 +322,10 @@ class Bias:
         """A t interval over clusters; None where nothing varies."""
         above = stack[:, 0] - _mean_ratings(stack)
         return mean_interval(above, clusters, level) if np.ptp(above) > 0 else None
+
+
+def _enough(clusters: Clusters) -> bool:
+    return len(set(clusters.tolist())) >= LEAST
 
 
 def _mean_ratings(stack: Stack) -> NDArray[np.float64]:

@@ -101,6 +101,8 @@ class Metric(ABC):
     """A figure per token, which arms of different tokenisers cannot be compared by."""
     empty: ClassVar[str] = "nothing scored"
     """Why it has no value where no unit counts."""
+    no_interval: ClassVar[str] = ""
+    """What its intervals need, where some have none for want of it."""
     needs_proof: ClassVar[bool] = False
     """Whether it is a model's opinion, which no gate reads before its judge's agreement with people passed a gate."""
     proof: ClassVar[tuple[str, ...]] = ()

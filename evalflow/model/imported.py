@@ -6,11 +6,10 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from evalflow.errors import EvalflowError, ModelError
-from evalflow.imported.log import log_digest, open_log
+from evalflow.imported.log import log_digest, log_files, open_log
 from evalflow.imported.sample import Choice, Sample
 from evalflow.model.protocol import Model
 from evalflow.record import Completion, Request, content_of, digest
@@ -98,6 +97,15 @@ class Imported(Model):
         except EvalflowError:
             return None
 
+    def given(self, score: str) -> Mapping[tuple[str, int], float]:
+        """(item id, repeat) -> that score, of the answers that come with it; none where the log cannot be read."""
+        try:
+            answers = self._recorded().answers
+        except EvalflowError:
+            return {}
+        told = {key: one.completion.given or {} for key, one in answers.items() if one.error is None}
+        return {key: scores[score] for key, scores in told.items() if score in scores}
+
     def remarks(self) -> tuple[str, ...]:
         """What a reader has to know of the log: that it was not finished, or lacks samples."""
         try:
@@ -137,9 +145,8 @@ class Imported(Model):
         return told
 
     def _recorded(self) -> Recorded:
-        place = Path(self.path)
-        inside = sorted(place.rglob("*")) if place.is_dir() else [place]
-        states = tuple((str(one), one.stat().st_size, one.stat().st_mtime_ns) for one in inside if one.is_file())
+        found = [(one, one.stat()) for one in log_files(self.path) if one.is_file()]
+        states = tuple((str(one), state.st_size, state.st_mtime_ns) for one, state in found)
         return _recorded(self.path, Choice(self.task, self.filter, self.answer), states)
 
     def _absent(self, request: Request, recorded: Recorded) -> str:

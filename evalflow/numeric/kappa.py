@@ -145,6 +145,17 @@ def kappa_of_tables(tables: ArrayLike, weights: Weights = "none") -> float:
         Undefined: "no pairs", or "chance agreement is 1" of all of them.
         ValueError: not one square of counts per pair, or no such weights.
     """
+    observed, expected = disagreement_of_tables(tables, weights)
+    if not expected:
+        raise Undefined("chance agreement is 1")
+    return 1 - observed / expected
+
+
+def disagreement_of_tables(tables: ArrayLike, weights: Weights = "none") -> tuple[float, float]:
+    """What `kappa_of_tables` divides: the weight of disagreement over all pairs, observed and expected by chance.
+
+    Raises as it does, but for a chance agreement of 1, where the second is 0.
+    """
     if weights not in get_args(Weights):
         raise ValueError(f"weights is {weights!r}; choose {', '.join(get_args(Weights))}")
     counts_pvv = np.asarray(tables, dtype=np.float64)
@@ -158,10 +169,12 @@ def kappa_of_tables(tables: ArrayLike, weights: Weights = "none") -> float:
     weight_vv = _disagreement(counts_pvv.shape[1], weights).astype(np.float64)
     observed = float((weight_vv * counts_pvv).sum())
     by_chance_p = ((counts_pvv.sum(axis=2) @ weight_vv) * counts_pvv.sum(axis=1)).sum(axis=1)
-    expected = float((by_chance_p / counts_pvv.sum(axis=(1, 2))).sum())
-    if not expected:
-        raise Undefined("chance agreement is 1")
-    return 1 - observed / expected
+    return observed, float((by_chance_p / counts_pvv.sum(axis=(1, 2))).sum())
+
+
+def heaviest(n_labels: int, weights: Weights) -> int:
+    """The weight of the disagreement of the first and the last of so many labels."""
+    return int(_disagreement(n_labels, weights).max())
 
 
 def _disagreement(n_labels: int, weights: Weights) -> NDArray[np.object_]:

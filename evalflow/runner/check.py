@@ -8,9 +8,11 @@ from typing import Any
 
 from evalflow.comparison import Paired
 from evalflow.dataset.protocol import ITEM_KEYS, Selection
+from evalflow.errors import StoredRunError
 from evalflow.gate import Gate
 from evalflow.metric.given_score import GivenNumber, GivenScore
 from evalflow.metric.health import NAMES, health
+from evalflow.metric.judge_agreement import JudgeAgreement, RatedShare
 from evalflow.metric.protocol import Metric, figure_names
 from evalflow.runner.build import Faults, nearest
 from evalflow.runner.parts import Parts
@@ -28,8 +30,11 @@ CONDITIONS: Mapping[str, tuple[Any, ...]] = {
 """What a gate's `when` may name, with values of its type (of `cache`: all of them)."""
 
 
-def check(parts: Parts, selection: Selection | None, faults: Faults) -> None:
-    """Faults between parts: names that do not meet, figures that nobody produces, targets that are not there."""
+def check(parts: Parts, selection: Selection | None, faults: Faults, stored: bool = False) -> None:
+    """Faults between parts: names that do not meet, figures that nobody produces, targets that are not there.
+
+    Of a `stored` run the files that its metrics read are not looked at: not whoever reads it needs them.
+    """
     if not parts.named["arms"]:
         faults.add("arms", "there is none", "compose at least one, such as +arm@arms.one=greedy")
     metrics = {**parts.metrics, **health(parts.metrics)}
@@ -50,6 +55,13 @@ def check(parts: Parts, selection: Selection | None, faults: Faults) -> None:
             said = f"there is no arm {metric.reference}"
             faults.add(f"metrics.{key}.reference", said, nearest(metric.reference, parts.named["arms"]))
         _check_given(key, metric, parts, faults)
+        if isinstance(metric, GivenScore):
+            _check_share(key, metric, parts, selection, faults)
+        if isinstance(metric, JudgeAgreement | RatedShare) and not stored:
+            try:
+                metric.check()
+            except StoredRunError as fault:
+                faults.add_said(f"metrics.{key}.ratings", str(fault))
         untargeted = [item.id for item in (selection.items if selection else ()) if item.target is None]
         if metric.needs_target and untargeted:
             said = f"{len(untargeted)} items have no target, {untargeted[0]!r} first"
@@ -65,6 +77,19 @@ def _check_given(key: str, metric: Metric, parts: Parts, faults: Faults) -> None
     if None not in told and metric.score not in given:
         said = f"no arm's answers come with a score {metric.score!r}"
         faults.add(f"metrics.{key}.score", said, nearest(metric.score, given))
+
+
+def _check_share(key: str, metric: GivenScore, parts: Parts, selection: Selection | None, faults: Faults) -> None:
+    """A recorded score that is read as a share has to be one, of every item that is asked."""
+    items = {item.id for item in selection.items} if selection else set()
+    for name, planned in parts.arms.items():
+        if not hasattr(planned.model, "given"):
+            continue
+        for (item_id, repeat), value in planned.model.given(metric.score).items():
+            if item_id in items and repeat in planned.arm.seeds and not 0 <= value <= 1:
+                said = f"score {metric.score} of item {item_id!r:.60} in arm {name} is {value:g}, beyond 0 and 1"
+                faults.add(f"metrics.{key}", said, "read it by given_number or given_loss")
+                return
 
 
 def owners(metrics: Mapping[str, Metric]) -> dict[str, tuple[str, str]]:

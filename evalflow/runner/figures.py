@@ -95,7 +95,7 @@ def _of_corpus(
     )
     base = metric.figure or f"quality/{key}"
     readings = {f"{base}/{suffix}" if suffix else base: reading for suffix, reading in metric.readings().items()}
-    reason = _why_undefined(metric, arm, shape, where, len(planned))
+    reason = _why_undefined(metric, arm, shape, where, len(planned), metric.why_none(units) if not n_scored else "")
     if reason:
         return dict.fromkeys(readings, replace(shape, reason=reason))
     clusters = np.array([unit.item.dependence for unit in units], dtype=object)[known]
@@ -128,9 +128,9 @@ def _n_sessions(units: Sequence[Unit]) -> int | None:
 
 
 def _why_undefined(
-    metric: Metric, arm: ArmScores, shape: Figure, where: Mapping[str, object], n_units: int
+    metric: Metric, arm: ArmScores, shape: Figure, where: Mapping[str, object], n_units: int, empty: str = ""
 ) -> str | None:
-    """Why a figure over so many units (probes, rows, items, texts) has no value."""
+    """Why a figure over so many units (probes, rows, items, texts) has no value; `empty` where none of them counts."""
     if arm.unavailable:
         return f"arm unavailable: {arm.unavailable}"
     if arm.trace is None and not arm.rows:
@@ -151,7 +151,7 @@ def _why_undefined(
         return "the arm has no reference"
     if shape.n_scored == 0:
         lost = f" ({shape.n_error} errors, {shape.n_excluded} excluded)" if shape.n_total else ""
-        return f"{metric.empty}{lost}"
+        return f"{empty or metric.empty}{lost}"
     return None
 
 

@@ -251,6 +251,9 @@ def _arm_gate(gate: Gate, name: str, scores: Scores) -> GateResult:
     figure = scores.figure(name, gate.figure, gate.where)
     key, _ = scores.plan.owner(gate.figure)
     judged = gate.on_figure(figure)
+    needs = scores.plan.metrics[key].no_interval
+    if needs and judged.reason is not None and judged.reason.endswith("has no interval"):
+        judged = replace(judged, reason=f"{judged.reason}: {needs}, and it is of {figure.n_scored}")
     rows = scores.worst(name, key, gate.where) if gate.fails(judged) else ()
     return gate.result(judged, arm=name, rows=rows, noise_floor=_noise_floor(gate, name, scores))
 

@@ -109,7 +109,7 @@ def build_plan(
     root = builder.construct(Experiment, config, "")
     parts = Parts(builder, config)
     selection = stored or _selection(parts.dataset, root, faults)
-    check(parts, selection, faults)
+    check(parts, selection, faults, stored is not None)
     if faults.found or root is None or selection is None:
         raise ConfigError(faults.found)
     assert parts.dataset is not None and parts.runner is not None, "a part without a fault was built"

@@ -1,6 +1,9 @@
 """A model's opinion of answers, and which gates have to pass before any other gate reads it.
 
-A gate on grades is read where the same judge (the model with its decoding, and the rubric) has one on its agreement
+Grades are an opinion, and so is every figure of quality of an arm whose model says who it is `graded_by`, whatever
+metric reads its reply; how many rows there are, how long they took or cost is none.
+
+A gate on an opinion is read where the same judge (the model with its decoding, and the rubric) has one on its agreement
 with people, and every one of those that it has passed. Only what demands an agreement above 0 of an arm that is no
 control counts, and what has a say in the verdict.
 """
@@ -33,10 +36,10 @@ class Proofs:
     comparisons: Mapping[str, Paired]
     gates: Mapping[str, Gate]
 
-    def graded(self, figure: str) -> str | None:
-        """The key of the metric whose grades a figure is of, if only their spread over seeds; None where of none."""
+    def graded(self, figure: str, arm: str) -> str | None:
+        """The key of the metric whose opinion of an arm a figure is, if only its spread over seeds; None where none."""
         key = self.owners[figure][0] if figure in self.owners else None
-        while key is not None and not self.metrics[key].needs_proof:
+        while key is not None and not is_opinion(self.metrics[key], self.arms[arm]):
             of = getattr(self.metrics[key], "of", None) if self.metrics[key].grain == "item" else None
             key = of if of in self.metrics else None
         return key
@@ -57,7 +60,7 @@ class Proofs:
 
         With each come the arms of that judge that it reads.
         """
-        key, judge = self.graded(figure), judge_of(self.arms[arm])
+        key, judge = self.graded(figure, arm), judge_of(self.arms[arm])
         for name, gate in self.gates.items():
             if not self._shows_agreement(gate, key) or self._why_not(gate):
                 continue
@@ -69,7 +72,7 @@ class Proofs:
 
     def fault(self, gate: Gate, arm: str) -> tuple[str, str]:
         """What is wrong with a gate on grades of an arm whose judge nothing proves, and what to do."""
-        key = self.graded(gate.figure)
+        key = self.graded(gate.figure, arm)
         what = f"{gate.figure} is the opinion of a model, and no gate holds arm {arm}'s judge against people"
         near = [(name, other) for name, other in self.gates.items() if self._shows_agreement(other, key)]
         if near:
@@ -78,7 +81,8 @@ class Proofs:
             what += f" (gate {name} does not count: {why})"
         proving = next((k for k, one in self.metrics.items() if one.proof and getattr(one, "of", None) == key), None)
         if proving is None:
-            return what, f"add +metric@metrics.agreement=judge_agreement (its `of` being {key}) and a gate on its kappa"
+            name = "agreement" if key == "grade" else f"{key}_agreement"
+            return what, f"add +metric@metrics.{name}=judge_agreement (its `of` being {key}) and a gate on its kappa"
         figure = f"{self.metrics[proving].figure or f'quality/{proving}'}/{self.metrics[proving].proof[0]}"
         return what, f"add gates.judge_agrees={{figure: {figure}, arm: {arm}, floor: 0.6, bound: lower}}"
 
@@ -103,9 +107,7 @@ class Proofs:
 def check_proofs(proofs: Proofs, faults: Faults) -> None:
     """Gates on grades of a judge that no gate holds against people: decided before anything is asked."""
     for name, gate in proofs.gates.items():
-        if proofs.graded(gate.figure) is None:
-            continue
-        arms = proofs.arms_of(gate)
+        arms = [arm for arm in proofs.arms_of(gate) if proofs.graded(gate.figure, arm) is not None]
         unproved = next((arm for arm in arms if not any(proofs.proving(gate.figure, gate.where, arm))), None)
         if unproved is not None:
             faults.add(f"gates.{name}", *proofs.fault(gate, unproved))
@@ -116,9 +118,9 @@ def doubt(proofs: Proofs, gate: Gate, read: Callable[[Gate, str], GateResult]) -
 
     `read` holds a gate on agreement against one arm.
     """
-    if proofs.graded(gate.figure) is None:
-        return None
     for arm in proofs.arms_of(gate):
+        if proofs.graded(gate.figure, arm) is None:
+            continue
         passed = False
         for name, arms in proofs.proving(gate.figure, gate.where, arm):
             for result in (read(proofs.gates[name], one) for one in arms):
@@ -132,7 +134,7 @@ def doubt(proofs: Proofs, gate: Gate, read: Callable[[Gate, str], GateResult]) -
 
 def unproved(proofs: Proofs, figure: str, arm: str, outcomes: Mapping[str, Outcome]) -> str | None:
     """Why grades of an arm are not read after a run, by what its gates answered; None where they are, or are none."""
-    if proofs.graded(figure) is None:
+    if proofs.graded(figure, arm) is None:
         return None
     found = {name: outcomes[name] for name, _ in proofs.proving(figure, {}, arm) if outcomes[name] != "skipped"}
     failed = next((name for name, outcome in found.items() if outcome != "pass"), None)
@@ -143,7 +145,7 @@ def unproved(proofs: Proofs, figure: str, arm: str, outcomes: Mapping[str, Outco
 
 def of_other_judges(metric: Metric, arms: Sequence[PlannedArm]) -> str | None:
     """Why grades do not compare two arms: other judges gave them, to other answers; None where they do compare."""
-    if not metric.needs_proof or judge_of(arms[0]) == judge_of(arms[1]):
+    if not all(is_opinion(metric, one) for one in arms) or judge_of(arms[0]) == judge_of(arms[1]):
         return None
     graded = [one.model.identity().get("graded") for one in arms]
     if None in graded or graded[0] == graded[1]:
@@ -151,10 +153,19 @@ def of_other_judges(metric: Metric, arms: Sequence[PlannedArm]) -> str | None:
     return "the arms were graded by different judges; let one grade both"
 
 
+def is_opinion(metric: Metric, planned: PlannedArm) -> bool:
+    """Whether what a metric makes of an arm's rows is what a model thinks of answers."""
+    return metric.needs_proof or (metric.figure is None and _graded_by(planned) is not None)
+
+
 def judge_of(planned: PlannedArm) -> str:
     """What tells an arm's judge from another: who grades, or the model itself where it names nobody, and how."""
-    told = planned.model.graded_by() if hasattr(planned.model, "graded_by") else None
+    told = _graded_by(planned)
     return digest([dict(planned.model.identity() if told is None else told), asdict(planned.decoding)])
+
+
+def _graded_by(planned: PlannedArm) -> Mapping[str, Any] | None:
+    return planned.model.graded_by() if hasattr(planned.model, "graded_by") else None
 
 
 def _told(result: GateResult) -> str:

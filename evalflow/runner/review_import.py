@@ -70,18 +70,27 @@ class Filled:
     n_comments_alone: int
 
 
-def read_filled(path: Path, sheets: Mapping[str, Sheet], rater: str = "") -> list[Filled]:
+Texts = Mapping[tuple[str, int, str], str]
+"""(arm, seed, item id) -> the digest of the text that the run has there now."""
+
+
+def read_filled(path: Path, sheets: Mapping[str, Sheet], rater: str = "", texts: Texts | None = None) -> list[Filled]:
     """What each rater said in a file, on whichever sheets of the run; `rater` is the name where a line has none.
+
+    With `texts` what was shown must be what the run has.
 
     Raises:
         DataError: the file cannot be read, or a line of it is of no sheet of this run, of a ticket that is not on it,
-            twice of one ticket, of nobody or of somebody else than `rater`, or its rating is none.
+            twice of one ticket, of nobody or of somebody else than `rater`, of a text that is another now, or its
+            rating is none.
     """
     lines: dict[str, list[tuple[tuple[Rating, ...] | tuple[Choice, ...] | None, str]]] = {}
     known: dict[tuple[str, str], str] = {}
     for where, cells in read_table(path, COLUMNS):
         name = _rater(where, cells.get("rater", "").strip(), rater)
         sheet, ticket = _ticket(where, cells, sheets)
+        if texts is not None:
+            _check_texts(where, ticket, texts)
         first = known.setdefault((name, ticket.ticket), where)
         if first != where:
             raise DataError(f"{where}: ticket {ticket.ticket} of {name!r:.60} stands at {first} too; keep one of them")
@@ -171,8 +180,9 @@ def _put(known: dict[Hashable, Word], one: Word) -> str:
 def _meaning(one: Rating | Choice) -> Any:
     """What somebody said, on whichever sheet and side."""
     if isinstance(one, Rating):
-        return (one.value, one.comment)
-    return ({"left": one.left, "right": one.right, "tie": None}[one.liked], one.comment)
+        return (one.value, one.comment, one.answer)
+    texts = dict(zip((one.left, one.right), one.answers, strict=True))
+    return ({"left": one.left, "right": one.right, "tie": None}[one.liked], one.comment, texts)
 
 
 def _rater(where: str, written: str, given: str) -> str:
@@ -197,6 +207,13 @@ def _ticket(where: str, cells: Mapping[str, str], sheets: Mapping[str, Sheet]) -
     return sheet, ticket
 
 
+def _check_texts(where: str, ticket: Ticket, texts: Texts) -> None:
+    for (arm, seed), shown in zip(ticket.answers, ticket.texts, strict=False):  # an older key has no texts
+        if texts.get((arm, seed, ticket.item_id)) != shown:
+            said = f"item {ticket.item_id!r:.60} of arm {arm!r:.60}, seed {seed}, is another answer than was shown"
+            raise DataError(f"{where}: {said}; restore the run's rows, or make a new sheet")
+
+
 def _said(
     where: str, cell: str, of: tuple[Sheet, Ticket], rater: str, comment: str
 ) -> tuple[Rating, ...] | tuple[Choice, ...] | None:
@@ -210,9 +227,13 @@ def _said(
         if liked is None:
             raise DataError(f"{where}: rating is {cell!r:.60}; give left, right or tie, or leave it blank")
         left, right = ticket.answers
-        return (Choice(rater, ticket.item_id, left, right, liked, comment, sheet.sheet),)
+        texts = (ticket.texts[0], ticket.texts[1]) if ticket.texts else ("", "")
+        return (Choice(rater, ticket.item_id, left, right, liked, comment, sheet.sheet, texts),)
     low, high = sheet.scale
     value = number_of(text)
     if value is None or value != int(value) or not low <= value <= high:
         raise DataError(f"{where}: rating is {cell!r:.60}; give a whole number from {low} to {high}, or leave it blank")
-    return tuple(Rating(rater, ticket.item_id, arm, seed, value, comment, sheet.sheet) for arm, seed in ticket.answers)
+    shown = ticket.texts[0] if ticket.texts else ""  # several arms gave it to the letter
+    return tuple(
+        Rating(rater, ticket.item_id, arm, seed, value, comment, sheet.sheet, shown) for arm, seed in ticket.answers
+    )

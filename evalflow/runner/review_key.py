@@ -82,13 +82,18 @@ def _read(path: Path, run_id: str) -> Sheet:
             arms=tuple(told["arms"]),
             seed=told["seed"],
             item_ids=tuple(told["item_ids"]),
-            tickets=tuple(Ticket(one["ticket"], one["item_id"], _answers(one)) for one in told["tickets"]),
+            tickets=tuple(_ticket(one) for one in told["tickets"]),
             identical=tuple((one["item_id"], _answers(one)[0], _answers(one)[1]) for one in told["identical"]),
             left_out=tuple(LeftOut(**one) for one in told["left_out"]),
             question=told["question"],
         )
     except (IndexError, ValueError, TypeError) as fault:
         raise unusable(path, f"not what this evalflow wrote ({fault})") from None
+
+
+def _ticket(told: Mapping[str, Any]) -> Ticket:
+    """What is behind a ticket; a key that was written before texts were noted has none."""
+    return Ticket(told["ticket"], told["item_id"], _answers(told), tuple(map(str, told.get("texts", ()))))
 
 
 def _answers(told: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:

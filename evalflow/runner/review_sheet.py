@@ -11,6 +11,7 @@ from itertools import combinations
 from typing import Literal
 
 from evalflow.errors import DataError
+from evalflow.ratings import text_digest
 from evalflow.record import Item, Row, digest, to_json
 from evalflow.runner.plan import Plan
 from evalflow.runner.score import blamed
@@ -67,11 +68,15 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class Ticket:
-    """One thing to judge: two answers, the left one first, or one, which several arms may have given to the letter."""
+    """One thing to judge: two answers, the left one first, or one, which several arms may have given to the letter.
+
+    `texts` are the digests of the answers' texts (`ratings.text_digest`), in their order.
+    """
 
     ticket: str
     item_id: str
     answers: tuple[AnswerOf, ...]
+    texts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -219,7 +224,15 @@ def _sheet(run_id: str, answers: Answers, asked: Asked, draw: _Draw, number: int
             else:
                 said[name][arm, seed] = text
     shown, identical = _pairs(said, asked, draw, number) if asked.kind == "pairs" else (list(_single(said)), [])
-    tickets = [Ticket(draw.word("ticket", number, name, *map(str, of)), name, of) for name, of in shown]
+    tickets = [
+        Ticket(
+            draw.word("ticket", number, name, *map(str, of)),
+            name,
+            of,
+            tuple(text_digest(said[name][one]) for one in of),
+        )
+        for name, of in shown
+    ]
     tickets.sort(key=lambda one: draw.number("order", number, one.ticket))
     scale = asked.scale if asked.kind == "single" else None
     return Sheet(

@@ -45,6 +45,20 @@ def test_figures_of_lm_evals_samples_are_those_of_its_own_table(cli: Cli, task: 
     Draft202012Validator(schema()).validate(ran.report)
 
 
+def test_a_score_that_is_no_share_is_refused_before_anything_runs(cli: Cli, tmp_path: Path) -> None:
+    """The log says what it holds: one fault that names the item, the arm and what reads it instead."""
+    told = json.loads((INSPECT / "good.json").read_text(encoding="utf-8"))
+    told["samples"][0]["scores"]["brevity"]["value"] = 2
+    log = tmp_path / "log.json"
+    log.write_text(json.dumps(told), encoding="utf-8")
+    ran = compared(cli, log, log, "brevity")
+    assert (ran.code, ran.folder) == (64, None)
+    (fault,) = ran.faults
+    assert fault.startswith("evalflow: metrics.score: score brevity of item ")
+    assert fault.endswith("is 2, beyond 0 and 1; read it by given_number or given_loss")
+    assert compared(cli, log, log, "brevity", "metric@metrics.score=given_number").code != 64
+
+
 def test_metrics_of_our_own_read_the_recorded_answers(cli: Cli) -> None:
     """The chosen choice against the right one is what lm-eval calls acc."""
     folder = LM_EVAL / "whole"

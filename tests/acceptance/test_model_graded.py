@@ -25,6 +25,7 @@ OLD = dict.fromkeys(IDS[::3], "wrong") | dict.fromkeys(IDS[1::3], "near")
 NEW = dict.fromkeys(IDS[::12], "wrong") | dict.fromkeys(IDS[1::12], "near")
 """What the arms answer wrongly or nearly: of the old 8 wrong, 8 near, 8 right; of the new 2, 2 and 20."""
 GRADE = {"right": 5, "near": 4, "wrong": 1}
+FIVE = "evalflow.metric.regex_match.RegexMatch"
 COMPARED = {"new_vs_old": {"reference": "old", "candidate": "new", "figures": ["quality/grade"]}}
 GATES = {
     "agrees": {"figure": "agreement/judge/kappa", "floor": 0.6},
@@ -158,8 +159,48 @@ def test_ratings_may_come_after_the_grades(cli: Cli, lab: Lab, run: Path) -> Non
     assert cli("score", str(ran.folder)).code == 0
     ratings.write_text(ratings.read_text(encoding="utf-8").replace("ann,q00,old,0,1", "ann,q00,old,0,7"))
     wrong = cli("score", str(ran.folder))
-    assert wrong.code == 3
-    assert "metrics.agreement: ValueError: ann rated 7 (item 'q00', arm 'old', seed 0)" in wrong.err
+    assert wrong.code == 64
+    assert f"{ratings}:2: rating is '7'; give a whole number from 1 to 5" in " ".join(wrong.err.split())
+    with pytest.raises(ConfigError, match=r"metrics\.agreement\.ratings: .*csv:2: rating is '7'"):
+        lab(ITEMS, **judging(run, resume="new"))
+    ratings.write_text(ratings.read_text(encoding="utf-8").replace("ann,q00,old,0,7", "ann,q00,old,0,1"))
+    assert cli("score", str(ran.folder)).code == 0
+
+
+def test_ratings_of_other_answers_prove_nothing(lab: Lab, run: Path) -> None:
+    """Another run has the same ids and other texts: its judge is not proved by what people said of this one."""
+    other = {name: {"model": scripted(otherwise="near")} for name in ("old", "new")}
+    folder = finished(ITEMS, arms=other, name="other")
+    (folder / "ratings.csv").write_bytes((run / "ratings.csv").read_bytes())
+    ran = lab(ITEMS, **judging(folder, comparisons={}, gates={name: GATES[name] for name in ("agrees", "good")}))
+    assert ran.code == 2
+    figures = ran.report["arms"]["old"]["figures"]
+    # of the old arm's 24 answers 8 are the same in both runs
+    assert (figures["agreement/rated"]["value"], figures["agreement/rated/of_other_texts"]["value"]) == (
+        8 / 24,
+        16 / 24,
+    )
+    assert figures["agreement/judge/exact"]["n_excluded"] == 16
+    assert ran.report["gates"]["agrees"]["outcome"] == "unreadable"
+    assert ran.report["gates"]["good"]["outcome"] == "unreadable"
+
+
+def test_no_metric_reads_a_judge_without_proof(lab: Lab, cli: Cli, run: Path) -> None:
+    """What a regular expression finds in its reply is its opinion too, in a gate, a comparison and a baseline."""
+    metrics = {**judging(run)["metrics"], "five": {"_target_": FIVE, "pattern": "Rating: 5"}}
+    compared = {"fives": {"reference": "old", "candidate": "new", "figures": ["quality/five"]}}
+    gates = [
+        {"fives": {"figure": "quality/five", "floor": 0.1}, "agrees": GATES["agrees"]},
+        {"fives": {"comparison": "fives", "figure": "quality/five", "verdict": "better"}, "agrees": GATES["agrees"]},
+    ]
+    for asked in gates:
+        with pytest.raises(ConfigError, match=r"gates\.fives: quality/five is the opinion of a model"):
+            lab(ITEMS, **judging(run, metrics=metrics, comparisons=compared, gates=asked))
+    parts = {"metrics": metrics, "comparisons": {}, "gates": {"agrees": GATES["agrees"]}, "resume": "new"}
+    one, other = (lab(ITEMS, **judging(run, **parts)).folder for _ in range(2))
+    told = cli("compare", str(other), "--baseline", str(one))
+    assert told.code == 2
+    assert "no gate on its judge's agreement with people was read" in " ".join(told.out.split())
 
 
 def test_what_has_no_answer_is_no_grade(lab: Lab, home: Path) -> None:

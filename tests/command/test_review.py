@@ -116,6 +116,22 @@ def test_filled_sheets_come_back(lab: Lab, cli: Cli, home: Path) -> None:
     assert "arm-better" in brief.out.splitlines()[0] and "rater" not in brief.out
 
 
+def test_an_edited_row_is_not_rated(lab: Lab, cli: Cli, home: Path) -> None:
+    """Somebody saw another text than the run has now: the file is refused by line, and nothing is taken."""
+    folder = ran(lab)
+    assert cli("review", str(folder), "--to", "out").code == 0
+    ann = fill(home / "out" / "sheet.csv", good_side, "ann", "ann.csv")
+    rows = folder / "rows.jsonl"
+    kept = rows.read_text(encoding="utf-8")
+    rows.write_text(kept.replace("a good answer", "an edited answer"), encoding="utf-8")
+    refused = cli("review", str(folder), "--import", str(ann))
+    assert (refused.code, refused.out) == (64, "")
+    assert f"{ann}:2: item " in refused.err and "is another answer than was shown" in refused.err
+    assert not (folder / "choices.csv").exists()
+    rows.write_text(kept, encoding="utf-8")
+    assert cli("review", str(folder), "--import", str(ann)).code == 0
+
+
 def test_answers_are_rated_on_a_scale(lab: Lab, cli: Cli, home: Path) -> None:
     """A text that two arms gave is rated once, for both; a second scale is refused."""
     folder = ran(lab)

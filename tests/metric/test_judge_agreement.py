@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pytest
 from scipy.stats import spearmanr
 from sklearn.metrics import cohen_kappa_score
 
-from evalflow.errors import DataError
+from evalflow.errors import StoredRunError
 from evalflow.metric.grade_by_length import GradeByLength
 from evalflow.metric.judge_agreement import JudgeAgreement, RatedShare
 from evalflow.metric.protocol import Answer, Stack, figure_names
@@ -26,14 +27,14 @@ BOB = [4, 4, None, 2, 2, 3, 5, None]
 """What the judge and two people gave eight answers; Bob did not rate two of them."""
 
 
-def rated(folder: Path, raters: Mapping[str, Sequence[int | float | None]], arm: str = "a") -> str:
+def rated(folder: Path, raters: Mapping[str, Sequence[int | float | None]], arm: str = "a", text: str = "p") -> str:
     """A file of ratings of the items `i0`, `i1`, ...; where it is."""
     path = folder / "ratings.csv"
     with path.open("w", newline="", encoding="utf-8") as file:
         lines = csv.writer(file)
-        lines.writerow(["rater", "item", "arm", "seed", "rating", "comment"])
+        lines.writerow(["rater", "item", "arm", "seed", "rating", "text"])
         for rater, given in raters.items():
-            lines.writerows([rater, f"i{i}", arm, 0, value, ""] for i, value in enumerate(given) if value is not None)
+            lines.writerows([rater, f"i{i}", arm, 0, value, text] for i, value in enumerate(given) if value is not None)
     return str(path)
 
 
@@ -160,22 +161,86 @@ def test_it_is_of_rated_answers_and_counts_those_without_a_grade(tmp_path: Path)
     assert metric.concerns(units[2].item, None)
     assert np.isnan(metric.stack(units[:2])).any(axis=1).tolist() == [False, True]
     share = RatedShare(metric.ratings)
-    assert [share.stats(unit) for unit in units] == [(1.0,), (1.0,), (0.0,)]
+    assert [share.stats(unit) for unit in units] == [(1.0, 0.0), (1.0, 0.0), (0.0, 0.0)]
 
 
 def test_a_row_is_about_the_answer_that_its_judge_graded(tmp_path: Path) -> None:
     """Of arm `b` of the graded run, seed 3, whatever the judging arm is called; else of its own arm and seed."""
     metric = JudgeAgreement(rated(tmp_path, {"ann": [5]}, arm="b"))
-    (own,), (of_b,), (other,) = graded([5]), graded([5], arm="b", seed=0), graded([5], arm="b", seed=3)
+    (own,), (of_b,), (other,) = graded([5]), graded([5], arm="b", seed=0, answer="p"), graded([5], arm="b", seed=3)
     assert [metric.concerns(unit.item, unit.row) for unit in (own, of_b, other)] == [False, True, False]
 
 
-@pytest.mark.parametrize(("value", "said"), [(6, "ann rated 6"), (3.5, "ann rated 3.5"), (-1, "ann rated -1")])
+@pytest.mark.parametrize(("value", "said"), [(6, "6"), (3.5, "3.5"), (-1, "-1")])
 def test_a_rating_off_the_scale_is_refused(tmp_path: Path, value: float, said: str) -> None:
-    """Whoever rated otherwise than the judge cannot be held against it; the line is named by what it is of."""
-    metric = JudgeAgreement(rated(tmp_path, {"ann": [value]}))
-    with pytest.raises(ValueError, match=rf"{said} \(item 'i0', arm 'a', seed 0\)"):
-        metric.stack(graded([5]))
+    """Whoever rated otherwise than the judge cannot be held against it; the line is named, before anything is asked."""
+    metric = JudgeAgreement(rated(tmp_path, {"ann": [5, value]}))
+    for read in (metric.check, lambda: metric.stack(graded([5]))):
+        with pytest.raises(
+            StoredRunError, match=rf"csv:3: rating is '{said}'; give a whole number from 1 to 5, or set"
+        ):
+            read()
+    metric = JudgeAgreement(rated(tmp_path, {"ann": [5]}))
+    with pytest.raises(ValueError, match=r"grade gave 6 \(item 'i0', arm 'a', seed 0\), and the scale is"):
+        metric.stack(graded([6]))
+
+
+def test_a_rating_is_of_a_text(tmp_path: Path) -> None:
+    """What was said of another answer under the same names is none of this one, and a text or its digest tells."""
+    of_others = rated(tmp_path, {"ann": [5, 4]}, text="another")
+    metric = JudgeAgreement(of_others)
+    units = graded([5, 4])
+    assert [metric.concerns(unit.item, unit.row) for unit in units] == [True, True]
+    assert np.isnan(metric.stack(units)).all()
+    assert metric.why_none(units) == "2 ratings are of other answers than were graded"
+    share = RatedShare(of_others)
+    assert [share.stats(unit) for unit in units] == [(0.0, 1.0), (0.0, 1.0)]
+    assert share.detail(units[0]) == {"ratings_of_other_answers": 1}
+    stack = np.array([share.stats(unit) for unit in units])
+    assert share.readings()["of_other_texts"].value(stack) == 1.0
+    path = tmp_path / "ratings.csv"
+    digest = hashlib.sha256(b"p").hexdigest()[:16]
+    path.write_text(f"rater,item,arm,seed,rating,answer\nann,i0,a,0,5,{digest}\nann,i1,a,0,4,\n", encoding="utf-8")
+    assert np.isnan(metric.stack(units)).any(axis=1).tolist() == [False, True]
+    assert metric.why_none(units[1:]) == "1 ratings do not say of which text they are (column answer, or text)"
+    assert metric.why_none(graded([])) == "no answer of this arm was both rated and graded"
+
+
+def test_few_rated_answers_have_no_interval(tmp_path: Path) -> None:
+    """Nineteen items are too few for a kappa, alpha or rank correlation, twenty are enough; shares have one anyway."""
+    for n, there in ((19, False), (20, True)):
+        noisy = [min(5, 1 + i % 5 + (i % 4 == 0)) for i in range(n)]
+        metric = JudgeAgreement(rated(tmp_path, {"ann": [1 + i % 5 for i in range(n)]}))
+        stack, clusters = metric.stack(graded(noisy)), np.array([f"c{i}" for i in range(n)], dtype=object)
+        for name in ("kappa", "alpha", "rank"):
+            assert (metric.readings()[name].interval(stack, clusters, 0.95) is not None) is there, name
+        assert metric.readings()["exact"].interval(stack, clusters, 0.95) is not None
+
+
+def test_a_judge_that_agrees_throughout_has_a_lower_end(tmp_path: Path) -> None:
+    """Of 40 items at most 1 - 0.025^(1/40) disagree, by 4 at worst, where chance gives a squared distance of 4."""
+    given = [1 + i % 5 for i in range(40)]
+    metric = JudgeAgreement(rated(tmp_path, {"ann": given}))
+    stack, clusters = metric.stack(graded(given)), np.array([f"c{i}" for i in range(40)], dtype=object)
+    interval = metric.readings()["kappa"].interval(stack, clusters, 0.95)
+    assert interval is not None
+    assert interval.low == pytest.approx(1 - (1 - 0.025 ** (1 / 40)) * 16 / 4)
+    assert interval.high == 1.0
+    assert metric.readings()["rank"].interval(stack, clusters, 0.95) is None
+
+
+@pytest.mark.slow
+def test_the_lower_end_of_kappa_is_seldom_above_it() -> None:
+    """A judge that gives the rater's number in 60 of 100, else any: kappa is 0.6, and 1 in 40 lower ends are above."""
+    generator, kappa = np.random.default_rng(0), JudgeAgreement("r").readings()["kappa"]
+    for n in (20, 40):
+        clusters, above = np.array([f"c{i}" for i in range(n)], dtype=object), 0
+        for _ in range(1000):
+            people = generator.integers(0, 5, n)
+            judge = np.where(generator.random(n) < 0.6, people, generator.integers(0, 5, n))
+            interval = kappa.interval(np.column_stack([judge, people]).astype(float), clusters, 0.95)
+            above += interval is not None and interval.low >= 0.6
+        assert above <= 40
 
 
 def test_where_there_are_no_ratings_it_says_so(tmp_path: Path) -> None:
@@ -189,7 +254,7 @@ def test_where_there_are_no_ratings_it_says_so(tmp_path: Path) -> None:
     there = JudgeAgreement(rated(tmp_path, {"ann": [5]}))
     assert there.empty == "no answer of this arm was both rated and graded"
     (tmp_path / "ratings.csv").write_text("a,b\n1,2\n", encoding="utf-8")
-    with pytest.raises(DataError, match=r"ratings\.csv"):
+    with pytest.raises(StoredRunError, match=r"ratings\.csv"):
         there.concerns(Item("i0", "p"), row("x", item_id="i0"))
 
 

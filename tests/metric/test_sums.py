@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from evalflow.metric.sums import SumRatio, SumShare, bootstrap_of_sums
+from evalflow.metric.sums import SumRatio, SumShare, bootstrap_of_sums, jackknife_of_rows
 from evalflow.numeric.undefined import Undefined
 
 STACK = np.array([[1.0, 10.0], [3.0, 20.0], [0.0, 10.0], [2.0, 40.0]])
@@ -30,6 +30,32 @@ def test_what_does_not_vary_has_no_interval():
     """No errors anywhere, or the same rate everywhere, says nothing of how sure that is."""
     assert SumRatio().interval(np.array([[0.0, 10.0], [0.0, 10.0]]), APART[:2], 0.95) is None
     assert SumRatio().interval(np.array([[1.0, 10.0], [1.0, 10.0]]), APART[:2], 0.95) is None
+
+
+def test_a_correlation_is_left_out_of_by_fishers_z():
+    """Worked out with numpy: pseudo-values n z - (n - 1) z without one cluster, a t interval of them, read back."""
+    generator = np.random.default_rng(3)
+    x = generator.normal(size=30)
+    pairs = np.column_stack([x, x + generator.normal(size=30)])
+    clusters = np.array([f"c{i // 2}" for i in range(30)], dtype=object)
+
+    def correlation(stack):
+        return float(np.corrcoef(stack.T)[0, 1])
+
+    whole = np.arctanh(correlation(pairs))
+    without = [np.arctanh(correlation(np.delete(pairs, [2 * g, 2 * g + 1], axis=0))) for g in range(15)]
+    half = stats.t.ppf(0.975, 14) * stats.sem([15 * whole - 14 * one for one in without])
+    interval = jackknife_of_rows(pairs, clusters, correlation, 0.95)
+    assert (interval.low, interval.high) == pytest.approx((np.tanh(whole - half), np.tanh(whole + half)), rel=1e-12)
+
+
+def test_what_is_1_has_no_z():
+    """A correlation of 1, with or without one unit, has none; nor has one unit anything to leave out."""
+    line = np.column_stack([np.arange(5.0), np.arange(5.0)])
+    names = np.array(list("abcde"), dtype=object)
+    assert jackknife_of_rows(line, names, lambda stack: float(np.corrcoef(stack.T)[0, 1]), 0.95) is None
+    with pytest.raises(Undefined, match="fewer than 2 clusters"):
+        jackknife_of_rows(line, np.array(["a"] * 5, dtype=object), lambda _: 0.5, 0.95)
 
 
 def test_a_share_keeps_its_width_at_1():

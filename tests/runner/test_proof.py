@@ -15,7 +15,8 @@ from evalflow.runner.score import score
 from tests.conftest import config, faults_of, plan_of
 from tests.runner.test_score import ended, row, unavailable
 
-pytestmark = pytest.mark.usefixtures("home")
+pytestmark = pytest.mark.usefixtures("home", "rated")
+PROMPT = "{input}"
 ITEMS = tuple({"id": name, "input": f"question {name}", "target": "right"} for name in "abcdefgh")
 PEOPLE = (1, 2, 3, 4, 5, 4, 3, 2)
 AGREES = PEOPLE
@@ -31,6 +32,15 @@ OTHER = {"_target_": "evalflow.model.scripted.Scripted", "otherwise": "another j
 """The judge of these tests is the arm's own model: what it wrote is its grade."""
 
 
+EMPTY = "rater,item,arm,seed,rating,text\n"
+
+
+@pytest.fixture
+def rated(home: Path) -> None:
+    """A file for ratings that is there, and has none yet."""
+    Path("ratings.csv").write_text(EMPTY, encoding="utf-8")
+
+
 def rows(**grades: Sequence[int]) -> list[Row]:
     """Each arm's grades of the items."""
     return [
@@ -44,16 +54,16 @@ def ratings(**by_arm: Sequence[int]) -> None:
     """What somebody gave each arm's answers."""
     with Path("ratings.csv").open("w", newline="", encoding="utf-8") as file:
         lines = csv.writer(file)
-        lines.writerow(["rater", "item", "arm", "seed", "rating", "comment"])
+        lines.writerow(["rater", "item", "arm", "seed", "rating", "text"])
         for arm, given in by_arm.items():
             for item, value in zip(ITEMS, given, strict=True):
-                lines.writerow(["ann", item["id"], arm, 0, value, ""])
+                lines.writerow(["ann", item["id"], arm, 0, value, PROMPT.format(**item)])
 
 
 def judged(answers: list[Row], gates: Mapping[str, Any], **parts: Any) -> Judgement:
     """What comes of grades under these gates, where people rated the answers of every arm as `PEOPLE`."""
     parts = {**ONE, **parts}
-    if not Path("ratings.csv").exists():
+    if Path("ratings.csv").read_text(encoding="utf-8") == EMPTY:
         ratings(**dict.fromkeys(parts["arms"], PEOPLE))
     plan = plan_of(ITEMS, metrics=METRICS, gates=dict(gates), **parts)
     gone = {name: unavailable() for name in parts["arms"] if not any(one.arm == name for one in answers)}
@@ -92,8 +102,8 @@ def test_where_agreement_cannot_be_read_neither_can_the_grades() -> None:
     """Without ratings, or with a judge that said one thing throughout, the reason is passed on."""
     constant = gate(rows(new=(3,) * 8), {"good": GOOD, "agrees": {**KAPPA, "figure": "agreement/judge/rank"}})
     assert constant.reason == "its judge's agreement gate agrees did not pass (unreadable: one value throughout)"
-    Path("ratings.csv").unlink()
     plan = plan_of(ITEMS, metrics=METRICS, gates={"good": GOOD, "agrees": KAPPA}, **ONE)
+    Path("ratings.csv").unlink()
     found = judge(score(plan, rows(new=AGREES), (), ended(plan))).gates
     why = "there are no ratings: ratings.csv is no run and no file"
     assert (found["agrees"].outcome, found["agrees"].reason) == ("unreadable", why)
@@ -278,7 +288,7 @@ def test_a_gate_that_is_skipped_stays_so() -> None:
     assert gate(rows(new=DIFFERS), {"good": warm, "agrees": KAPPA}).outcome == "skipped"
     arms = {"old": {}, "new": {"optional": True}}
     gates = {"good": {**GOOD, "arm": "new"}, "agrees": {**KAPPA, "arm": "old"}}
-    Path("ratings.csv").unlink()
+    Path("ratings.csv").write_text(EMPTY, encoding="utf-8")
     assert gate(rows(old=AGREES), gates, arms=arms).outcome == "skipped"
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,7 @@ from tests.runner.reviewed import answers, sheet, stored
 
 RUN = stored(["q0", "q1", "q2"])
 PAIRS, SINGLE = sheet(RUN), sheet(RUN, answers(RUN, old_q0="same", new_q0="same"), kind="single")
+SAME = hashlib.sha256(b"same").hexdigest()[:16]
 SHEETS = {one.sheet: one for one in (PAIRS, SINGLE)}
 
 
@@ -40,7 +43,7 @@ def written(folder: Path, text: str, name: str = "back.csv") -> Path:
 def choice(drawn: Sheet, place: int, liked: str, rater: str = "ann", comment: str = "") -> Choice:
     ticket = drawn.tickets[place]
     left, right = ticket.answers
-    return Choice(rater, ticket.item_id, left, right, liked, comment, drawn.sheet)  # type: ignore[arg-type]
+    return Choice(rater, ticket.item_id, left, right, liked, comment, drawn.sheet, ticket.texts)  # type: ignore[arg-type]
 
 
 def test_choices_are_unblinded(tmp_path: Path) -> None:
@@ -56,8 +59,27 @@ def test_a_number_is_of_every_arm_that_gave_the_text(tmp_path: Path) -> None:
     """One ticket, two ratings; a spreadsheet may have made 4 into 4.0."""
     ratings = {one.ticket: "4.0" if len(one.answers) == 2 else "" for one in SINGLE.tickets}
     (part,) = read_filled(written(tmp_path, filled(SINGLE, ratings)), SHEETS)
-    assert part.said == (tuple(Rating("ann", "q0", arm, 0, 4.0, "", SINGLE.sheet) for arm in ("old", "new")),)
+    assert part.said == (tuple(Rating("ann", "q0", arm, 0, 4.0, "", SINGLE.sheet, SAME) for arm in ("old", "new")),)
     assert part.n_blank == 4
+
+
+def test_an_answer_that_changed_is_refused(tmp_path: Path) -> None:
+    """What was shown is not what the run has now; a key of before texts were noted cannot tell, and is read."""
+    path = written(tmp_path, filled(SINGLE, {SINGLE.tickets[0].ticket: "4"}))
+    shown = {
+        (arm, seed, one.item_id): text
+        for one in SINGLE.tickets
+        for (arm, seed), text in zip(one.answers, one.texts * len(one.answers), strict=False)
+    }
+    assert read_filled(path, SHEETS, texts=shown) == read_filled(path, SHEETS)
+    ticket = SINGLE.tickets[0]
+    changed = {**shown, (*ticket.answers[0], ticket.item_id): "0" * 16}
+    with pytest.raises(DataError, match=rf"csv:2: item '{ticket.item_id}' of arm .* is another answer than was shown"):
+        read_filled(path, SHEETS, texts=changed)
+    old = replace(SINGLE, tickets=tuple(replace(one, texts=()) for one in SINGLE.tickets))
+    ((rating, *_),) = read_filled(path, {old.sheet: old}, texts=changed)[0].said
+    assert isinstance(rating, Rating)
+    assert rating.answer == ""
 
 
 def test_any_spreadsheet_may_have_saved_it(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -141,3 +142,17 @@ def test_a_sweep_without_a_summary_is_refused(cli: Cli, home: Path) -> None:
     refused = cli("report", folder.name)
     assert (refused.code, refused.out, len(refused.faults)) == (64, "", 1)
     assert "run the sweep again" in refused.faults[0]
+
+
+def test_a_job_whose_report_is_damaged_is_told_on_the_page(cli: Cli, home: Path, experiment: Experiment) -> None:
+    """The sweep's page is there with its summary's numbers, and a note names the job."""
+    items = [{"id": "a", "input": "?", "target": "right"}]
+    assert cli("-m", *experiment(items, gates=GATE, tracking=None), "seed=0,1").code == 0
+    first = min(home.glob("outputs/case/*/report.json"))
+    told = json.loads(first.read_text(encoding="utf-8"))
+    told["arms"]["one"]["figures"]["quality/exact"]["value"] = "x"
+    first.write_text(json.dumps(told), encoding="utf-8")
+    (page,) = home.glob("outputs/.sweeps/*/sweep.html")
+    again = cli("report", page.parent.name)
+    assert (again.code, again.err) == (0, "")
+    assert "the reports of these jobs cannot be read any more: 0; the grid" in page.read_text(encoding="utf-8")

@@ -13,7 +13,7 @@ from evalflow.errors import StoredRunError
 from evalflow.job import rescored
 from evalflow.report.stored_report import load_report, load_summary, scored_rows
 from evalflow.runner.stored_run import load_run
-from tests.conftest import Lab
+from tests.conftest import Cli, Lab
 from tests.tracking.written_sweep import summary, swept_in
 
 Change = Callable[[dict[str, Any]], object]
@@ -126,9 +126,42 @@ def test_a_summary_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert load_summary(swept_in(tmp_path).folder) == summary()
 
 
+SHAPES: Mapping[str, tuple[Change, str]] = {
+    "a number": (
+        lambda r: r["arms"]["one"]["figures"]["quality/m"].update(value="x"),
+        "arms.one.figures.quality/m.value is 'x'",
+    ),
+    "a field": (lambda r: r["arms"]["one"].pop("figures"), "arms.one has no figures"),
+    "instrument": (
+        lambda r: r.update(instrument={"metrics": r["instrument"]["metrics"]}),
+        "instrument has no schema_version",
+    ),
+    "verdict": (lambda r: r.update(verdict="splendid"), "verdict is 'splendid'"),
+    "coverage": (lambda r: r["coverage"].update(n_rows=-1), "coverage.n_rows is -1"),
+    "time": (lambda r: r.update(started="yesterday"), "started is 'yesterday'"),
+    "session": (lambda r: r["sessions"][0].update(n_rows="6"), "sessions[0].n_rows is '6'"),
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize("command", ["report", "export"])
+def test_a_part_of_another_type_is_named(run: Path, cli: Cli, name: str, command: str) -> None:
+    """However deep, by its place: one line with exit code 64 by every command that reads it."""
+    how, said = SHAPES[name]
+    change(run / "report.json", how)
+    told = cli(command, str(run))
+    assert (told.code, len(told.faults)) == (64, 1)
+    assert f"report.json: not what this evalflow wrote ({said}); evalflow score" in told.faults[0]
+
+
 SUMMARIES: Mapping[str, tuple[Change, str]] = {
     "version": (lambda s: s.update(schema_version=9), "schema version 9 is unknown here"),
     "id": (lambda s: s.update(sweep_id="x' OR 1"), "no id of a sweep"),
+    "verdict": (lambda s: s.update(verdict="splendid"), "summary.json: not what this evalflow wrote (verdict is 'spl"),
+    "seconds": (lambda s: s["jobs"][0].update(seconds="x"), "summary.json: a job: not what this evalflow wrote (sec"),
+    "mean": (lambda s: s["grid"][0]["cells"][0].update(mean="x"), "not what this evalflow wrote (mean is 'x')"),
+    "cells": (lambda s: s["grid"][0].pop("cells"), "summary.json: the grid: not what this evalflow wrote (it has no"),
+    "time": (lambda s: s.update(finished="x"), "not what this evalflow wrote (finished is 'x')"),
     "parts": (lambda s: (s.pop("grid"), s.update(jobs=3)), "not what this evalflow wrote (jobs is 3)"),
 }
 

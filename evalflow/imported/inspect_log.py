@@ -18,6 +18,9 @@ VERSION = 2
 """The version of the log's format."""
 _CONVERT = "convert it with `inspect log convert --to json`"
 _TODO = f"restore the file, or {_CONVERT}"
+MOST_UNPACKED = 64 * 1024**2
+"""Bytes to which any zip may unpack; one that comes to more may do so by `MOST_TIMES` its size, as text hardly does."""
+MOST_TIMES = 200
 _GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
 _WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 """What texts are worth as scores, as Inspect's own `value_to_float` has it: grades as written, words in any case."""
@@ -220,9 +223,15 @@ def _number(value: Any) -> Any:
 
 def _zipped(path: Path) -> zipfile.ZipFile:
     try:
-        return zipfile.ZipFile(path)
+        archive, size = zipfile.ZipFile(path), path.stat().st_size
     except (OSError, zipfile.BadZipFile) as fault:
         raise DataError(f"{path}: not a whole zip ({fault}); {_TODO}") from None
+    unpacked = sum(one.file_size for one in archive.infolist())
+    if unpacked > max(MOST_UNPACKED, MOST_TIMES * size):
+        archive.close()
+        said = f"it would unpack to {unpacked:,} bytes, {unpacked // size:,} times its size, which no log does"
+        raise DataError(f"{path}: {said}; {_TODO}")
+    return archive
 
 
 def _member(archive: zipfile.ZipFile, name: str, path: Path) -> str:
@@ -233,7 +242,8 @@ def _member(archive: zipfile.ZipFile, name: str, path: Path) -> str:
             or no UTF-8.
     """
     try:
-        return archive.read(name).decode("utf-8")
+        with archive.open(name) as member:
+            return member.read(archive.getinfo(name).file_size).decode("utf-8")  # no more than it was taken for
     except (NotImplementedError, RuntimeError):
         raise DataError(f"{path}: it is packed in a way that this Python cannot unpack; {_CONVERT}") from None
     except (OSError, zipfile.BadZipFile, EOFError, ValueError) as fault:

@@ -18,8 +18,21 @@ from evalflow.text_lines import read_lines
 _GIVE = "give samples_*.jsonl of lm-evaluation-harness (--log_samples), or a log of Inspect"
 
 
+NAMES = ("*.eval", "*.json", "samples_*.jsonl", "*/samples_*.jsonl", "*/results_*.json")
+"""What the tools call their files, seen from the folder that is given."""
 ANY = Choice()
 """A log that holds one thing."""
+
+
+def log_files(path: str) -> list[Path]:
+    """The files that may have a part in the log at a path, by their names: in a folder and in those within it.
+
+    What else lies there is not looked at, however much it is.
+    """
+    place = Path(path)
+    if not place.is_dir():
+        return [place]
+    return sorted(found for name in NAMES for found in place.glob(name) if found.is_file())
 
 
 def open_log(path: str, choice: Choice = ANY) -> Log:
@@ -37,11 +50,13 @@ def open_log(path: str, choice: Choice = ANY) -> Log:
         files = lm_eval_files(place)
         if files:
             return read_lm_eval(files, choice)
-        logs = sorted(found for found in place.iterdir() if found.suffix in (".json", ".eval"))
+        logs = sorted(found for found in place.iterdir() if found.suffix in (".json", ".eval") and found.is_file())
         if len(logs) != 1:
             said = f"it holds {len(logs)} logs of Inspect" if logs else "it holds no log"
             raise DataError(f"{place}: {said}; {'name one of them' if logs else _GIVE}")
         place = logs[0]
+    if not place.is_file():
+        raise DataError(f"{place}: it is no file but a device or a pipe; {_GIVE}")
     if zipfile.is_zipfile(place):
         return read_inspect(place, choice.task)
     first = next(islice(read_lines(place), 1), None)

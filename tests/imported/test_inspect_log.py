@@ -1,4 +1,5 @@
 import json
+import os
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -6,7 +7,7 @@ from typing import Any
 import pytest
 
 from evalflow.errors import DataError
-from evalflow.imported.log import open_log
+from evalflow.imported.log import log_files, open_log
 from tests.imported.by_hand import INSPECT, inspect_log, inspect_sample, samples_of
 
 
@@ -132,6 +133,25 @@ def test_a_zip_of_plain_json_is_read_as_the_text_is(tmp_path: Path) -> None:
     assert (log.remarks, list(log.samples())) == (("the log's status is started",), [])
 
 
+def test_a_zip_that_unpacks_to_far_more_than_a_log_is_refused(tmp_path: Path) -> None:
+    """By what it says of itself, before a byte is unpacked; and no member is unpacked beyond that."""
+    path, n = tmp_path / "log.eval", 65 * 1024**2
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("header.json", json.dumps(inspect_log()))
+        archive.writestr("samples/1_epoch_1.json", b"0" * n)
+    with pytest.raises(
+        DataError, match=r"log\.eval: it would unpack to 68,1\d\d,\d\d\d bytes, .* times its size, which"
+    ):
+        open_log(str(path))
+    raw = bytearray(path.read_bytes())
+    for mark, at in ((b"PK\x03\x04", 22), (b"PK\x01\x02", 24)):
+        place = raw.rindex(mark) + at
+        raw[place : place + 4] = (1000).to_bytes(4, "little")  # it says that it is small
+    path.write_bytes(raw)
+    with pytest.raises(DataError, match=r"1_epoch_1\.json: damaged"):
+        samples_of(path)
+
+
 def test_a_zip_that_this_python_cannot_unpack_says_what_to_do(tmp_path: Path) -> None:
     """The tool packs with zstd; the method's number is all that a reader sees of it."""
     path = tmp_path / "log.eval"
@@ -198,3 +218,25 @@ def test_a_folder_of_one_log_is_that_log(tmp_path: Path) -> None:
     (tmp_path / "other.eval").touch()
     with pytest.raises(DataError, match="it holds 2 logs of Inspect; name one of them"):
         samples_of(tmp_path)
+
+
+def test_of_a_folder_only_what_the_tools_write_is_looked_at(tmp_path: Path) -> None:
+    """By name, in it and in the folders within it: what lies deeper or is called otherwise may be anything."""
+    logs = ["a.eval", "b.json", "samples_t_1.jsonl", "within/results_1.json", "within/samples_t_1.jsonl"]
+    others = ["c.jsonl", "d.txt", "within/e.json", "within/deep/samples_t_1.jsonl", "within/deep/f.json"]
+    for name in [*logs, *others]:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    os.mkfifo(tmp_path / "pipe.json")
+    assert log_files(str(tmp_path)) == [tmp_path / name for name in logs]
+    assert log_files(str(tmp_path / "a.eval")) == [tmp_path / "a.eval"]
+
+
+def test_a_device_or_a_pipe_is_no_log(tmp_path: Path) -> None:
+    """It is refused before it is read, which might never end."""
+    os.mkfifo(tmp_path / "pipe.json")
+    for path in (tmp_path / "pipe.json", Path("/dev/zero")):
+        with pytest.raises(DataError, match="it is no file but a device or a pipe; give"):
+            open_log(str(path))
+    with pytest.raises(DataError, match="it holds no log"):
+        open_log(str(tmp_path))

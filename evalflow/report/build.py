@@ -53,7 +53,7 @@ def build_report(run: StoredRun, scores: Scores, judgement: Judgement) -> dict[s
         "coverage": _coverage(scores),
         "driver": {name: _driver(arm) for name, arm in scores.arms.items()},
         "calibration": run.state["calibration"],
-        "notes": [*plan.notes, *_notes(run), *_limits_of(scores)],
+        "notes": [*plan.notes, *_notes(run), *_without_intervals(scores), *_limits_of(scores)],
         "limits": list(plan.limits),
     }
     # tuples become lists here, so that what is validated and logged is what is written
@@ -83,6 +83,18 @@ def _meaning(key: str, metric: Metric) -> dict[str, Any]:
         "higher_is_better": metric.higher_is_better,
         "is_rate": isinstance(metric, Rate),
     }
+
+
+def _without_intervals(scores: Scores) -> list[str]:
+    """Figures that have a value and no interval, for want of what their metric says that one needs."""
+    notes = []
+    for key, metric in scores.plan.metrics.items():
+        for name in scores.plan.arms if metric.no_interval else ():
+            found = scores.figures(name, keys=[key])
+            without = [figure for figure, one in found.items() if one.value is not None and one.low is None]
+            if without:
+                notes.append(f"no interval of {', '.join(without)} of {name}: {metric.no_interval}")
+    return notes
 
 
 def _session(session: Mapping[str, Any], run: StoredRun) -> dict[str, Any]:

@@ -6,14 +6,15 @@ import copy
 import json
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 
 from evalflow.metric.exact_match import ExactMatch
-from evalflow.metric.protocol import Answer
+from evalflow.metric.protocol import Answer, Clusters, Stack
+from evalflow.numeric.interval import Interval
 from evalflow.record import RowError
 from evalflow.report.build import build_report, errors_of, schema, scores_text, to_text
 from evalflow.runner.judge import judge
@@ -300,6 +301,25 @@ class Arrayed(ExactMatch):
 
     def detail(self, unit: Answer) -> Any:
         return {"n": np.int64(1), "all": np.array([1, 2])}
+
+
+def test_a_value_without_its_interval_is_told_with_what_that_needs(lab: Lab):
+    """A note for each arm, the figure's own reason being for those that have no value."""
+    metrics = {"exact": {"_target_": "evalflow.metric.exact_match.ExactMatch"}, "few": {"_target_": f"{__name__}.Few"}}
+    ran = lab(metrics=metrics)
+    assert valid(ran.report) == []
+    assert "no interval of quality/few of one: an interval needs 20 answers" in ran.report["notes"]
+    assert not any("exact" in note for note in ran.report["notes"])
+
+
+@dataclass(frozen=True)
+class Few(ExactMatch):
+    """Exact match of too few answers for an interval."""
+
+    no_interval: ClassVar[str] = "an interval needs 20 answers"
+
+    def interval(self, stack: Stack, clusters: Clusters, level: float) -> Interval | None:
+        return None
 
 
 def test_the_comparison_by_hand(report: dict[str, Any]):

@@ -173,11 +173,11 @@ def test_items_shipped_are_those_that_training_never_saw() -> None:
     assert not train & (held_out | validation) and not held_out & validation
 
 
-def test_what_a_run_leaves_is_what_the_readme_lists(whole: Ran) -> None:
-    """Every file of a run's folder is named in the README, and each JSON line of rows has the schema's version."""
+def test_what_a_run_leaves_is_what_the_docs_list(whole: Ran) -> None:
+    """Every file of a run's folder is named in the reference of files, and each JSON line of rows has the schema's version."""
     assert whole.folder is not None
-    readme = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
+    listed = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "files.md").read_text(encoding="utf-8")
     for path in whole.folder.iterdir():
-        assert f"`{path.name}`" in readme, path.name
+        assert f"`{path.name}`" in listed, path.name
     lines = (whole.folder / "rows.jsonl").read_text(encoding="utf-8").splitlines()
     assert {json.loads(line)["schema"] for line in lines} == {1}

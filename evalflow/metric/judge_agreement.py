@@ -55,7 +55,9 @@ class JudgeAgreement(Corpus):
 
     figure: ClassVar[str | None] = "agreement/judge"
     proof: ClassVar[tuple[str, ...]] = ("kappa", "alpha", "rank")
-    no_interval: ClassVar[str] = f"an interval needs rated answers to {LEAST} items that are not all alike"
+    no_interval: ClassVar[str] = (
+        f"an interval needs {LEAST} rated items, not all alike and, but for kappa, not all agreed on"
+    )
     ratings: str
     of: str = "grade"
     scale: tuple[int, int] = (1, 5)

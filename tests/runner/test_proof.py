@@ -188,6 +188,16 @@ def test_every_gate_on_agreement_has_to_pass() -> None:
     assert found["good"].reason.startswith("its judge's agreement gate strict did not pass (fail: 0.")
 
 
+def test_the_lower_end_of_few_ratings_is_not_read() -> None:
+    """Eight rated answers have a kappa and no interval; the gate says how many it needs."""
+    found = judged(rows(new=AGREES), {"good": GOOD, "agrees": {**KAPPA, "bound": "lower"}}).gates
+    why = "the figure has no interval: an interval needs 20 rated items, not all alike"
+    assert (found["agrees"].outcome, found["good"].outcome) == ("unreadable", "unreadable")
+    assert found["agrees"].reason is not None
+    assert found["agrees"].reason.startswith(why)
+    assert found["agrees"].reason.endswith("and it is of 8")
+
+
 def test_one_judge_may_be_proved_on_another_arm() -> None:
     """People rated the old arm's answers; the same judge graded the new ones."""
     ratings(old=PEOPLE)

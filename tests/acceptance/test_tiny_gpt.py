@@ -174,7 +174,7 @@ def test_items_shipped_are_those_that_training_never_saw() -> None:
 
 
 def test_what_a_run_leaves_is_what_the_docs_list(whole: Ran) -> None:
-    """Every file of a run's folder is named in the reference of files, and each JSON line of rows has the schema's version."""
+    """The reference of files names every file of its folder, and each line of rows has the schema's version."""
     assert whole.folder is not None
     listed = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "files.md").read_text(encoding="utf-8")
     for path in whole.folder.iterdir():

@@ -150,7 +150,8 @@ def tell_tracked(tracked: Tracked, options: Options) -> None:
 
 def complain(trouble: str | None) -> None:
     """Say what went wrong beside the answer, on standard error."""
+    from evalflow.report.console import printable
     from evalflow.report.terminal import say
 
     if trouble is not None:
-        say(partial(print, f"evalflow: {trouble}", file=sys.stderr))
+        say(partial(print, f"evalflow: {printable(trouble)}", file=sys.stderr))

@@ -43,9 +43,7 @@ def pilot_run(
         "traces": {name: went(name) for name in arms},
         **parts,
     }
-    made = compared(
-        folder, "A", said=said, arms=arms, comparisons={"pair": {**PAIR, **comparison}}, **whole
-    )
+    made = compared(folder, "A", said=said, arms=arms, comparisons={"pair": {**PAIR, **comparison}}, **whole)
     return replace(made, stored=replace(made.stored, state={**made.stored.state, "shared": False}))
 
 

@@ -53,6 +53,7 @@ class JudgeAgreement(Corpus):
     Of another metric than `grade` the figures are called by its key: `agreement/tone/kappa`.
     """
 
+    version: ClassVar[int] = 2
     figure: ClassVar[str | None] = "agreement/judge"
     proof: ClassVar[tuple[str, ...]] = ("kappa", "alpha", "rank")
     no_interval: ClassVar[str] = (
@@ -149,6 +150,7 @@ class RatedShare(Rate):
     `of_other_texts` is the share under whose names there are ratings of another text only, or of nobody knows which.
     """
 
+    version: ClassVar[int] = 2
     figure: ClassVar[str | None] = "agreement/rated"
     paired: ClassVar[bool] = False
     ratings: str

@@ -57,7 +57,8 @@ def check(parts: Parts, selection: Selection | None, faults: Faults, stored: boo
         _check_given(key, metric, parts, faults)
         if isinstance(metric, GivenScore):
             _check_share(key, metric, parts, selection, faults)
-        if isinstance(metric, JudgeAgreement | RatedShare) and not stored:
+        # of a graded run that is not there the dataset has told
+        if isinstance(metric, JudgeAgreement | RatedShare) and not stored and selection is not None:
             try:
                 metric.check()
             except StoredRunError as fault:

@@ -50,14 +50,15 @@ def read_figures(report: Told) -> list[ReadFigure]:
     ]
 
 
-def unread_quality(report: Told, read: Sequence[ReadFigure]) -> list[ReadFigure]:
-    """The figures of quality, over all rows, that nothing reads."""
+def unread(report: Told, read: Sequence[ReadFigure]) -> list[ReadFigure]:
+    """What else a run is for, over all rows, that nothing reads: quality; of one without quality, times and rates."""
     known = {one.name for one in read if one.kind is None}
     names = dict.fromkeys(name for arm in report["arms"].values() for name in arm["figures"])
+    groups = ("quality/",) if any(name.startswith("quality/") for name in names) else ("lat/", "tps/")
     return [
         ReadFigure(name, None, {a: arm["figures"][name] for a, arm in report["arms"].items() if name in arm["figures"]})
         for name in names
-        if name.startswith("quality/") and name not in known
+        if name.startswith(groups) and name not in known
     ]
 
 

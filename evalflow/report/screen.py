@@ -14,7 +14,7 @@ from evalflow.report.console import STYLE, heading, printable, troubles, verdict
 from evalflow.report.figure_lines import figure_lines
 from evalflow.report.gate_lines import amiss_lines, amiss_names, passed_names, passed_table
 from evalflow.report.part import Part, print_blocks, room_of
-from evalflow.report.read_figures import read_figures, unread_quality
+from evalflow.report.read_figures import read_figures, unread
 
 Told = Mapping[str, Any]
 FULL = "evalflow score RUN --full"
@@ -42,7 +42,7 @@ def print_screen(report: Told, console: Console, exit_code: int | None = None) -
     if used + len(read[:LEAST_FIGURES]) > room:
         amiss.entries = amiss_lines(report, width, terse=True)
         used = len(top) + sum(part.height for part in (trouble, compared, amiss)) + len(passed)
-    made = figure_lines(read, unread_quality(report, read), report["arms"], width, room - used)
+    made = figure_lines(read, unread(report, read), report["arms"], width, room - used)
     figures = Part("", made.entries, LEAST_FIGURES, made.heading)
     parts = [trouble, figures, compared, amiss]
     over = len(top) + sum(part.height for part in parts) + len(passed) - room

@@ -78,6 +78,17 @@ def pair(**changes: Any) -> dict[str, Any]:
     return report({}, arms=arms, comparisons={"gain": {"quality/exact": delta(**changes)}})
 
 
+def test_a_run_without_quality_shows_times_and_rates_that_nothing_reads() -> None:
+    """They are what a load is run for; beside a figure of quality they are counted alone."""
+    figures = {"lat/e2e_s/p95": figure(0.25), "tps/requests": figure(40.0), "mem/peak": figure(1.0)}
+    lines = printed(report({}, arms={"load": arm(figures)}))
+    assert line_with("lat/e2e_s/p95", lines).split()[1] == "0.250"
+    assert "40" in line_with("tps/requests", lines)
+    assert not any("mem/peak" in line for line in lines)
+    beside = printed(report({}, arms={"load": arm({**figures, "quality/exact": figure(0.5)})}))
+    assert not any("tps/requests" in line or "lat/" in line for line in beside)
+
+
 def line_with(text: str, lines: list[str]) -> str:
     (line,) = [line for line in lines if text in line]
     return line

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from evalflow.comparison import Measure, Paired, conclude
 from evalflow.numeric.cluster import mean_interval
+from evalflow.numeric.interval import Interval
 from evalflow.numeric.moments import mean
 from evalflow.numeric.seed import derive_seed
 from evalflow.ratings import Rating
@@ -98,9 +99,11 @@ def _arm(arm: str, ratings: Sequence[Rating], items: Mapping[str, Item], shown: 
         by_item.setdefault(one.item_id, []).append(one.value)
     values = [mean(given) for given in by_item.values()]
     clusters = [items[name].dependence for name in by_item]
-    figure = figure_of(
-        mean(values), lambda: mean_interval(values, clusters, LEVEL), "rating", (len(shown | set(by_item)), len(values))
-    )
+
+    def interval() -> Interval | None:  # ratings that are all the same claim no certainty
+        return mean_interval(values, clusters, LEVEL) if len(set(values)) > 1 else None
+
+    figure = figure_of(mean(values), interval, "rating", (len(shown | set(by_item)), len(values)))
     return ArmRatings(arm, figure, dict(sorted(Counter(one.value for one in own).items())))
 
 

@@ -40,6 +40,13 @@ def test_one_raters_numbers() -> None:
     assert found.scale is None and found.by_rater[0].mean == pytest.approx((16 + 25) / 16)
 
 
+def test_ratings_that_are_all_the_same_claim_no_certainty() -> None:
+    """Eight threes have a mean and no interval; one that differs gives the mean an interval again."""
+    old, new = mean_ratings(ratings("ann", "33333333", [0] * 7 + [1]), [], ITEMS, ("old", "new")).arms
+    assert (old.mean.value, old.mean.low, old.mean.high) == (3.0, None, None)
+    assert new.mean.low is not None and new.mean.low < 3.125
+
+
 def test_a_severe_rater_is_no_arms() -> None:
     """Arms are compared by those who rated both: what a severe rater gave to one alone moves no difference."""
     both = ratings("ann", "3333", [1, 1, 0, 2])

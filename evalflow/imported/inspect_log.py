@@ -17,7 +17,7 @@ TOOL = "inspect_ai"
 VERSION = 2
 """The version of the log's format."""
 _CONVERT = "convert it with `inspect log convert --to json`"
-_TODO = f"restore the file, or {_CONVERT}"
+_REMEDY = f"restore the file, or {_CONVERT}"
 MOST_UNPACKED = 64 * 1024**2
 """Bytes to which any zip may unpack; one that comes to more may do so by `MOST_TIMES` its size, as text hardly does."""
 MOST_TIMES = 200
@@ -47,7 +47,7 @@ def read_inspect(path: Path, task: str | None = None) -> Log:
     """
     head = _zip_head(path) if zipfile.is_zipfile(path) else head_of(path)
     if not is_inspect(head):
-        raise DataError(f"{path}: no log of Inspect (no version, status and eval); {_TODO}")
+        raise DataError(f"{path}: no log of Inspect (no version, status and eval); {_REMEDY}")
     if head["version"] != VERSION:
         raise DataError(f"{path}: a log of version {head['version']!r:.20}, not {VERSION}; {_CONVERT}")
     about, plan = _mapping(head["eval"]), _mapping(head.get("plan"))
@@ -87,7 +87,7 @@ def head_of(path: Path) -> dict[str, Any]:
         DataError: it cannot be read, or is no object.
     """
     head = {}
-    for key, value in members(read_text(path), "samples", str(path), _TODO):
+    for key, value in members(read_text(path), "samples", str(path), _REMEDY):
         if key == "samples":
             break
         head[key] = value
@@ -101,7 +101,7 @@ def _zip_head(path: Path) -> dict[str, Any]:
         name = next((one for one in ("header.json", "_journal/start.json") if one in names), None)
         if name is None:
             raise DataError(f"{path}: a zip without a log's header; give a log of Inspect")
-        head = object_of(_member(archive, name, path), f"{path}/{name}", _TODO)
+        head = object_of(_member(archive, name, path), f"{path}/{name}", _REMEDY)
     return head if "status" in head else {**head, "status": "started"}
 
 
@@ -118,19 +118,19 @@ def _samples(path: Path, task: str) -> Iterator[Sample]:
 
 def _raw(path: Path) -> Iterator[tuple[str, Any]]:
     if not zipfile.is_zipfile(path):
-        values = (value for key, value in members(read_text(path), "samples", str(path), _TODO) if key == "samples")
+        values = (value for key, value in members(read_text(path), "samples", str(path), _REMEDY) if key == "samples")
         for number, value in enumerate((one for one in values if one is not None), start=1):
             yield f"{path}: sample {number}", value
         return
     with _zipped(path) as archive:
         for name in archive.namelist():
             if name.startswith("samples/") and name.endswith(".json"):
-                yield f"{path}/{name}", object_of(_member(archive, name, path), f"{path}/{name}", _TODO)
+                yield f"{path}/{name}", object_of(_member(archive, name, path), f"{path}/{name}", _REMEDY)
 
 
 def _sample(raw: Any, where: str, task: str) -> Sample:
     if not isinstance(raw, dict) or raw.get("id") is None or not isinstance(raw.get("epoch"), int):
-        raise DataError(f"{where}: it has no id or no epoch; {_TODO}")
+        raise DataError(f"{where}: it has no id or no epoch; {_REMEDY}")
     output, usage = _mapping(raw.get("output")), _mapping(_mapping(raw.get("output")).get("usage"))
     answer, reason = _answer(output)
     error, limit = _mapping(raw.get("error")).get("message"), _mapping(raw.get("limit")).get("type")
@@ -225,12 +225,12 @@ def _zipped(path: Path) -> zipfile.ZipFile:
     try:
         archive, size = zipfile.ZipFile(path), path.stat().st_size
     except (OSError, zipfile.BadZipFile) as fault:
-        raise DataError(f"{path}: not a whole zip ({fault}); {_TODO}") from None
+        raise DataError(f"{path}: not a whole zip ({fault}); {_REMEDY}") from None
     unpacked = sum(one.file_size for one in archive.infolist())
     if unpacked > max(MOST_UNPACKED, MOST_TIMES * size):
         archive.close()
         said = f"it would unpack to {unpacked:,} bytes, {unpacked // size:,} times its size, which no log does"
-        raise DataError(f"{path}: {said}; {_TODO}")
+        raise DataError(f"{path}: {said}; {_REMEDY}")
     return archive
 
 
@@ -247,7 +247,7 @@ def _member(archive: zipfile.ZipFile, name: str, path: Path) -> str:
     except (NotImplementedError, RuntimeError):
         raise DataError(f"{path}: it is packed in a way that this Python cannot unpack; {_CONVERT}") from None
     except (OSError, zipfile.BadZipFile, EOFError, ValueError) as fault:
-        raise DataError(f"{path}/{name}: damaged ({fault}); {_TODO}") from None
+        raise DataError(f"{path}/{name}: damaged ({fault}); {_REMEDY}") from None
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

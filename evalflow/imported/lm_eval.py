@@ -22,7 +22,7 @@ from evalflow.text_lines import read_lines
 
 TOOL = "lm-evaluation-harness"
 _NAME = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT[\d.-]+)\.jsonl")
-_TODO = "restore the file, or write it again with --log_samples"
+_REMEDY = "restore the file, or write it again with --log_samples"
 _OWN = (
     *("doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics"),
     *("doc_hash", "prompt_hash", "target_hash"),
@@ -91,7 +91,7 @@ def read_lm_eval(paths: Sequence[Path], choice: Choice) -> Log:
         if twice is not None:
             raise DataError(f"{path}: {twice.name} is of the same task; name one of the files")
         table = path.with_name(f"results_{date}.json")
-        known = object_of(read_text(table), str(table), _TODO) if named and table.is_file() else {}
+        known = object_of(read_text(table), str(table), _REMEDY) if named and table.is_file() else {}
         files.append(_File(path, task, known, len(paths) > 1))
     first = files[0].known
     effective = [_inside(one.known, "n-samples", one.task, "effective") for one in files]
@@ -151,19 +151,19 @@ def _filters(path: Path) -> list[str]:
     """The filters of a file, in order of first appearance; cheap, for no line is understood beyond its filter."""
     found: dict[str, None] = {}
     for where, line in read_lines(path):
-        row = object_of(line, where, _TODO)
+        row = object_of(line, where, _REMEDY)
         if not is_lm_eval(row):
-            raise DataError(f"{where}: no sample of {TOOL} (no doc_id, arguments and filtered_resps); {_TODO}")
+            raise DataError(f"{where}: no sample of {TOOL} (no doc_id, arguments and filtered_resps); {_REMEDY}")
         found[str(row.get("filter", "none"))] = None
     if not found:
-        raise DataError(f"{path}: it has no samples; {_TODO}")
+        raise DataError(f"{path}: it has no samples; {_REMEDY}")
     return list(found)
 
 
 def _of_file(file: _File, chosen: str, answer: Answers) -> Iterator[Sample]:
     placed: dict[str, str] = {}
     for where, line in read_lines(file.path):
-        row = object_of(line, where, _TODO)
+        row = object_of(line, where, _REMEDY)
         if str(row.get("filter", "none")) != chosen:
             continue
         document = str(row["doc_id"])
@@ -195,7 +195,7 @@ def _understood(row: Mapping[str, Any], where: str, answer: Answers) -> _Read:
     """A line by the kind of its requests: a text to write, choices to weigh, or one text to weigh."""
     asked, resps, filtered = _requests(row["arguments"]), row.get("resps"), row["filtered_resps"]
     if not asked or not isinstance(filtered, list) or not isinstance(resps, list) or not resps or not filtered:
-        raise DataError(f"{where}: it has no requests or no responses; {_TODO}")
+        raise DataError(f"{where}: it has no requests or no responses; {_REMEDY}")
     prompt, target = _text(asked[0][0]), row.get("target")
     if len(asked[0]) > 1 and isinstance(asked[0][1], Mapping):
         answers = _texts(resps[0] if answer == "written" else filtered[0])
@@ -204,7 +204,7 @@ def _understood(row: Mapping[str, Any], where: str, answer: Answers) -> _Read:
         return _Read(prompt, *_targets(target), [""])
     weights = [_weight(one, where) for one in filtered]
     if len(weights) != len(asked):
-        raise DataError(f"{where}: {len(asked)} requests have {len(weights)} responses; {_TODO}")
+        raise DataError(f"{where}: {len(asked)} requests have {len(weights)} responses; {_REMEDY}")
     if len(asked) == 1:
         return _Read(prompt, *_targets(target), [_text(asked[0][1]).strip() if weights[0][1] else ""])
     return _chosen(prompt, target, asked, weights)
@@ -262,7 +262,7 @@ def _weight(response: Any, where: str) -> tuple[float, bool]:
         weight, greedy = response
         return float(weight), str(greedy) == "True"
     except (TypeError, ValueError):
-        raise DataError(f"{where}: {response!r:.60} is no (log-probability, greedy); {_TODO}") from None
+        raise DataError(f"{where}: {response!r:.60} is no (log-probability, greedy); {_REMEDY}") from None
 
 
 def _texts(answers: Any) -> list[str]:
